@@ -396,11 +396,44 @@ $(B)/errors.html: docs/errors.md server/base/err.h client/web/errors_page.py
 	@mkdir -p $(@D)
 	$(Q)python3 client/web/errors_page.py docs/errors.md server/base/err.h >$@
 
+# The ground for JavaScript (client/ground/wasm/module.c). It needs a clang with lld and wasi-libc;
+# without them it is left out, and pages and programs ask the daemon.
+WASM_CC ?= clang
+WASM_FLAGS := --target=wasm32-wasi
+WASM := $(if $(shell echo 'int main(void) {return 0;}' | $(WASM_CC) --target=wasm32-wasi -x c - \
+	-o /dev/null 2>/dev/null && echo yes),$(B)/kota_ground.wasm)
+WASM_OBJ := $(patsubst %.c,$(B)/wasm/%.o,$(GROUND_SRC) $(GROUND_PARTS) client/ground/wasm/module.c)
+
+$(B)/wasm/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC      $< (wasm)")
+	$(Q)$(WASM_CC) $(WASM_FLAGS) -DKOTA_VERSION='"$(VERSION)"' -Iclient/ground/wasm -Iserver -I. \
+		-D_GNU_SOURCE -std=c17 -O2 -msimd128 -mnontrapping-fptoint -msign-ext \
+		-mbulk-memory -ffp-contract=off -fno-math-errno $(WARNINGS) \
+		-Wno-gnu-variable-sized-type-not-at-end -Wno-shorten-64-to-32 $(WASM_INLINED) -MMD -MP -c -o $@ $<
+
+# A height is one function then: half of the time.
+$(addprefix $(B)/wasm/,client/ground/ask.o client/ground/wasm/module.o server/terrain/field/height.o \
+	server/terrain/kernels/simd.o): WASM_INLINED := -flto
+
+# A megabyte of stack, which ends the module where it is exceeded.
+$(B)/kota_ground.wasm: $(WASM_OBJ)
+	$(Q)$(WASM_CC) $(WASM_FLAGS) -mexec-model=reactor -Wl,--strip-all,--stack-first,-z,stack-size=1048576 -o $@ $^
+
+all: $(if $(WASM),,wasm-left-out)
+.PHONY: wasm-left-out
+wasm-left-out:
+	@echo "kota_ground.wasm is left out: $(WASM_CC) cannot build for wasm32-wasi (sh deploy/install-deps.sh wasm)"
+
 # The inspector is served from memory: server/api/calls/web.c embeds client/web/.
 WEB_FILES := $(sort $(wildcard client/web/* client/web/types/*))
-$(B)/web_assets.inc: $(WEB_FILES) $(B)/errors.html Makefile
+# again when the module has come or gone
+ifneq ($(strip $(file <$(B)/web_made)),$(WASM))
+$(shell mkdir -p $(B) && echo $(WASM) >$(B)/web_made)
+endif
+$(B)/web_assets.inc: $(WEB_FILES) $(B)/errors.html $(WASM) $(B)/web_made Makefile
 	@mkdir -p $(@D)
-	$(Q)python3 client/web/list.py $(B)/errors.html >$@
+	$(Q)python3 client/web/list.py $(B)/errors.html $(WASM) >$@
 
 $(B)/server/api/calls/web.o: $(B)/web_assets.inc
 $(B)/server/api/calls/web.o: CPPFLAGS += -DKOTA_WEB_ASSETS='"$(B)/web_assets.inc"'

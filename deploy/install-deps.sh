@@ -3,7 +3,8 @@
 #
 #   sh deploy/install-deps.sh [--check] [PART…]
 #
-# Parts: build (default), test, fuzz, bench (what the benchmarks compare with), torture (what
+# Parts: build (default), test, wasm (what kota_ground.wasm is built with; the build leaves it out
+# without; a part of test), fuzz, bench (what the benchmarks compare with), torture (what
 # `make torture` attacks with), ops (what stands beside a daemon or around it: Prometheus, nginx,
 # HAProxy, kubectl, Compose; their tests are skipped without), package (what deploy/build-deb.sh and the tests of packages need),
 # cross (what tests/cross.sh builds and runs for aarch64 with), runtime. --check installs nothing, says what is missing and exits with 1 if anything is. When all
@@ -22,6 +23,7 @@ BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev 
     libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
     tmux mandoc zsh fish postgresql glslang-tools gdal-bin g++ libbullet-dev libode-dev'
+WASM='clang lld wasi-libc libclang-rt-wasm32'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind haproxy
     postgresql lammps'
@@ -74,6 +76,14 @@ resolve() # resolve WANTED
         version=$(depends_of clang | sed -n 's/^clang-\([0-9]*\)$/\1/p' | head -n 1)
         if [ -n "$version" ] && is_known "libclang-rt-$version-dev"; then
             echo "libclang-rt-$version-dev"
+        else
+            echo none
+        fi
+        ;;
+    libclang-rt-wasm32) # the same for WebAssembly: what the compiler itself calls
+        version=$(depends_of clang | sed -n 's/^clang-\([0-9]*\)$/\1/p' | head -n 1)
+        if [ -n "$version" ] && is_known "libclang-rt-$version-dev-wasm32"; then
+            echo "libclang-rt-$version-dev-wasm32"
         else
             echo none
         fi
@@ -141,7 +151,8 @@ for argument; do
     case $argument in
     --check) check_only=yes ;;
     build) parts="$parts build" wanted="$wanted $BUILD" ;;
-    test) parts="$parts test" wanted="$wanted $TEST" ;;
+    test) parts="$parts test" wanted="$wanted $TEST $WASM" ;;
+    wasm) parts="$parts wasm" wanted="$wanted $WASM" ;;
     fuzz) parts="$parts fuzz" wanted="$wanted $FUZZ" ;;
     bench) parts="$parts bench" wanted="$wanted $BENCH" ;;
     torture) parts="$parts torture" wanted="$wanted $TORTURE" ;;
@@ -151,7 +162,7 @@ for argument; do
     runtime) parts="$parts runtime" wanted="$wanted $RUNTIME" ;;
     *)
         echo "usage: sh deploy/install-deps.sh [--check]" \
-            "[build] [test] [fuzz] [bench] [torture] [ops] [package] [cross] [runtime]" >&2
+            "[build] [test] [wasm] [fuzz] [bench] [torture] [ops] [package] [cross] [runtime]" >&2
         exit 2
         ;;
     esac

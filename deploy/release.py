@@ -103,8 +103,9 @@ def source_archive(out, name):
         file.write(zipped(tar))
 
 
-def npm_package(seconds):
-    """The files that client/web/package.json lists; the version is added to it."""
+def npm_package(staged, seconds):
+    """The files that client/web/package.json lists, and the module where it was built; the version is
+    added to it."""
     document = json.loads(text_of("client", "web", "package.json"))
     document["version"] = version()
     tree = Tree(seconds)
@@ -115,6 +116,9 @@ def npm_package(seconds):
     for pattern in document["files"]:
         for path in glob.glob(os.path.join(web, pattern)):
             tree.put_file("package/" + os.path.relpath(path, web), path, 0o644)
+    module = os.path.join(staged, "usr/share/kota/kota_ground.wasm")
+    if os.path.exists(module):
+        tree.put_file("package/kota_ground.wasm", module, 0o644)
     return tree
 
 
@@ -272,9 +276,9 @@ def main():
             for path in glob.glob(folder + "/*.deb"):
                 shutil.copy(path, arguments.out)
         image(arguments.out, staged, seconds)
+        with open(os.path.join(arguments.out, f"kota-client-{version()}.tgz"), "wb") as file:
+            file.write(zipped(npm_package(staged, seconds).tar()))
     source_archive(arguments.out, f"kota-{version()}")
-    with open(os.path.join(arguments.out, f"kota-client-{version()}.tgz"), "wb") as file:
-        file.write(zipped(npm_package(seconds).tar()))
     wheel(arguments.out, seconds)
     lines = []
     for name in sorted(os.listdir(arguments.out)):

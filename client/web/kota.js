@@ -55,6 +55,7 @@ import { Answer, BadInputError, BusyError, ConnectionError, KotaError, NotFoundE
   TimeoutError, asRead, asWrite, failure, freshKey, place, query } from "./kota_answer.js";
 import { feed, followUntil, onAbort, pause } from "./kota_feed.js";
 import { tilesOf } from "./kota_maps.js";
+import { openReplica } from "./kota_replica.js";
 
 export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaError,
   NotFoundError, RightsError, ServerError, TimeoutError, TooLargeError, curlLine } from
@@ -937,6 +938,21 @@ export class Kota {
       if (error instanceof NotFoundError) return null;
       throw error;
     }
+  }
+
+  // ---- ground in this process --------------------------------------------------------------------
+
+  /**
+   * A copy of a locale's ground that follows the daemon and answers without a round trip, with the
+   * same bits: `ground.height(x, y)`. Resolves when it can be asked. Needs kota_ground.wasm, which a
+   * daemon has that was built with clang; NotFoundError without.
+   * @param {string} id
+   * @param {import("./kota_types.js").ReplicaOptions} [options] bounds: only this rectangle of
+   *   heightfields, and out to whole tiles
+   * @returns {Promise<import("./kota_replica.js").Replica>}
+   */
+  replica(id, options = {}) {
+    return openReplica(this, id, options);
   }
 
   // ---- feeds -----------------------------------------------------------------------------------

@@ -136,11 +136,12 @@
  * @property {string} layer
  * @property {number[]|null} cell
  * @property {number|null} polygon
+ * @property {number[]} [velocity]  of a layer that was moved, m/s
  */
 
 /**
  * @typedef {object} ContactItem
- * @property {"ok"|"below"|"hole"|"too_far"|"outside"} status
+ * @property {"ok"|"below"|"hole"|"too_far"|"outside"|"absent"} status  absent: only of a replica with bounds
  * @property {Contact|null} floor  exactly when the status is ok
  * @property {Contact|null} ceiling
  * @property {number[]|null} [placed]
@@ -150,7 +151,7 @@
 
 /**
  * @typedef {object} RayItem
- * @property {"hit"|"miss"|"invalid"} status
+ * @property {"hit"|"miss"|"invalid"|"absent"} status  absent: only of a replica with bounds
  * @property {string} [detail]
  * @property {number|null} t in lengths of the direction
  * @property {number|null} distance in metres
@@ -160,7 +161,14 @@
  * @property {number[]|null} cell
  * @property {number|null} triangle
  * @property {number|null} polygon
+ * @property {number[]} [velocity]  of a layer that was moved, m/s
  * @property {any} [trace]
+ */
+
+/**
+ * @typedef {{visible: boolean|null, fraction: number|null, point: number[]|null}} SightItem
+ *   visible null: a replica that has not all of the ground between
+ * @typedef {{bounds?: [x0: number, y0: number, x1: number, y1: number], signal?: AbortSignal}} ReplicaOptions
  */
 
 export {};

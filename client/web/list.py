@@ -15,7 +15,7 @@ import sys
 
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
          ".js": "text/javascript; charset=utf-8", ".glsl": "text/plain; charset=utf-8",
-         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8"}
+         ".svg": "image/svg+xml", ".ts": "text/plain; charset=utf-8", ".wasm": "application/wasm"}
 HERE = os.path.dirname(os.path.relpath(__file__))
 
 

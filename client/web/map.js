@@ -4,6 +4,7 @@
  * more often than the screen shows them; nothing is drawn or fetched while the 3D view is up.
  */
 import { Ground } from "/web/ground.js";
+import { Here } from "/web/here.js";
 import { listen } from "/web/mapinput.js";
 import { MapView } from "/web/mapview.js";
 import { boxOutline, outline, placed } from "/web/outline.js";
@@ -44,6 +45,7 @@ class MapPart {
     this.cache = tileCache(kota, state);
     this.ground = new Ground(this.cache, { again: () => this.again(),
       failed: (error) => this.failed(error), came: () => this.came() });
+    this.here = new Here(kota, () => this.again());
     this.complaint = null;
     this.meshWork = new AbortController();
     listen(this.canvas, this.view, { moved: () => this.moved(),
@@ -92,6 +94,7 @@ class MapPart {
 
   /** There is no locale, or it could not be read; a message says why. */
   close() {
+    this.here.close();
     this.meshWork.abort();
     this.outlines = [];
     this.ground.open(null, null);
@@ -123,6 +126,7 @@ class MapPart {
   changed(changed) {
     if (!changed?.rect && changed?.layer && this.outlines.some((o) => o.id === changed.layer))
       this.loadOutlines();
+    if (changed) this.here.caughtUp(changed.revision).then(() => this.again(), () => {});
     this.again();
   }
 
@@ -177,6 +181,7 @@ class MapPart {
     this.lookTimer = 0;
     if (!this.view.bounds) return;
     const { x, y, widthM } = this.view;
+    this.here.look(this.state.locale, { x, y, width_m: widthM });
     this.state.set("look", { x, y, width_m: widthM, by: "map" });
   }
 
@@ -287,10 +292,12 @@ class MapPart {
     const { state, view, ground } = this, parts = [];
     if (state.view !== "map") return;
     if (view.bounds && state.pointer) {
-      const { x, y } = state.pointer, z = ground.heightNear(x, y);
+      const { x, y } = state.pointer, exact = this.here.heightAt(x, y);
+      const near = ground.heightNear(x, y);
       parts.push(`x ${x.toFixed(1)}, y ${y.toFixed(1)}`);
-      if (Number.isFinite(z)) parts.push(`z ≈ ${z.toFixed(1)} m`);
-      else if (z !== undefined) parts.push("hole");
+      if (Number.isFinite(exact)) parts.push(`z ${exact.toFixed(3)} m`);
+      else if (exact === undefined && Number.isFinite(near)) parts.push(`z ≈ ${near.toFixed(1)} m`);
+      else if (near !== undefined) parts.push("hole");
     }
     if (ground.layer && view.bounds) {
       if (ground.interval) parts.push(`contours ${metres(ground.interval)}`);
@@ -308,7 +315,7 @@ export function start(kota, state) {
   window.kotaMap = {
     get view() { return part.view; }, get counters() { return part.cache.counters; },
     get bytes() { return part.cache.bytes; }, get waiting() { return part.ground.waiting.size; },
-    get level() { return part.ground.level; },
+    get level() { return part.ground.level; }, get here() { return part.here; },
     get idle() { return !part.asked && !part.ground.waiting.size && !part.ground.unfinished; },
   };
 }

@@ -26,9 +26,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/mman.h>
 
-#if defined(__has_feature)
+#if defined(__wasm__) /* has no mappings */
+#define SLAB_IS_MALLOC 1
+#elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SLAB_IS_MALLOC 1
 #endif
@@ -51,6 +52,8 @@ void slab_free(struct slab_pool *pool, void *block)
 }
 
 #else
+
+#include <sys/mman.h>
 
 /* At the start of its SLAB_BYTES, before the blocks; pool->lock guards all. */
 struct slab {

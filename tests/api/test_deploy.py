@@ -139,7 +139,7 @@ def deps_check():
 def deps_browser():
     others = ["libcmocka-dev", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind", "tmux",
               "mandoc", "zsh", "fish", "postgresql", "glslang-tools", "gdal-bin", "g++", "libbullet-dev",
-              "libode-dev"]
+              "libode-dev", "clang", "lld", "wasi-libc"]
     with Apt(installed=BUILD + others) as apt:
         status, text = apt.run("--check", "test")
         check(status == 1 and "nodejs" in text and "npm" in text, text)

@@ -93,7 +93,7 @@ def _():
             with open(os.path.join(folder, name)) as made, \
                     open(os.path.join(ROOT, "client", "web", "types", name)) as committed:
                 check(made.read() == committed.read(), f"client/web/types/{name} is old: run `make types`")
-        check(len(os.listdir(folder)) == 6, f"{os.listdir(folder)}")
+        check(len(os.listdir(folder)) == 7, f"{os.listdir(folder)}")
 
 
 run()

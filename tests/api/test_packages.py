@@ -85,8 +85,10 @@ def _():
                 continue
             places.setdefault(pattern, []).append(name)
     places.update({pattern: ["not-installed"] for pattern in deb_lines("not-installed")})
+    listed = text_of("tests/api/installed.txt").replace(  # deploy/debian/rules installs it where it was built
+        "usr/share/kota/* <- build/release/kota_ground.wasm", "usr/share/kota/kota_ground.wasm")
     paths = [re.sub(r"^usr/lib/(libkota|pkgconfig)", r"usr/lib/x86_64-linux-gnu/\1", line.split()[0])
-             for line in text_of("tests/api/installed.txt").splitlines()
+             for line in listed.splitlines()
              if line and not line.startswith("#")]
     for path in paths:
         found = [name for pattern, names in places.items() for name in names

@@ -3,13 +3,13 @@
  * Each answer on the page is compared with the daemon's, asked directly with the page's request.
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { makeWorld, openPage, root, startDaemon, until, visit } from "./support.mjs";
+import { binaries, makeWorld, openPage, root, startDaemon, until, visit } from "./support.mjs";
 
 // ---- the page as tests need it ------------------------------------------------------------------
 
@@ -371,6 +371,32 @@ async function editCase(page, daemon, check) {
 }
 
 /** Ground that is not: all NaN, some NaN, none at all, meshes alone. */
+/** The height under the pointer is the daemon's, of the copy of the ground that the page holds. */
+async function hereCase(page, daemon, check) {
+  if (!existsSync(join(binaries, "kota_ground.wasm")))
+    return check.skip("the height under the pointer", "built without kota_ground.wasm");
+  await page.locator("#map").focus();
+  await page.keyboard.press("Home");
+  const box = await page.locator("#map").boundingBox();
+  await page.mouse.move(Math.round(box.x) + 300, Math.round(box.y) + 300);
+  for (let i = 0; i < 6; i++) await page.mouse.wheel(0, -200);
+  await still(page);
+  const shown = async () => /z (-?\d+\.\d{3}) m/.exec(await text(page, "#where"))?.[1];
+  const { x, y } = await page.evaluate(async () => (await import("/web/state.js")).state.pointer);
+  const height = async () => (await daemon.kota.getHeight("highlands", x, y)).height.toFixed(3);
+  await until(shown, "an exact height under the pointer");
+  check.equal(await shown(), await height(), "the height under the pointer is the daemon's");
+  const before = await shown();
+  await daemon.kota.edit("highlands",
+    { brush: { shape: "raise", center: [x, y], radius: 60, amount: 7 } });
+  const after = await height();
+  check(after !== before, "an edit changes it", [before, after]);
+  await until(async () => await shown() === after, `${after} under the pointer`);
+  check(true, "and what the page shows, without the pointer's moving");
+  check.equal(await page.evaluate(() => window.kotaMap.here.held.ground.staleness < 60), true,
+    "the copy knows that it is current");
+}
+
 async function oddLocales(page, daemon, check) {
   const { kota } = daemon, side = 40;
   const put = async (id, layer, heights) => {
@@ -530,6 +556,7 @@ export async function run(page, daemon, check) {
   await profileCases(page, daemon, check);
   await curlCase(page, check);
   await editCase(page, daemon, check);
+  await hereCase(page, daemon, check);
 }
 
 export async function rest(page, daemon, check) {

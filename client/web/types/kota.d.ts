@@ -752,6 +752,16 @@ export class Kota {
         bytes: number;
     } | null>;
     /**
+     * A copy of a locale's ground that follows the daemon and answers without a round trip, with the
+     * same bits: `ground.height(x, y)`. Resolves when it can be asked. Needs kota_ground.wasm, which a
+     * daemon has that was built with clang; NotFoundError without.
+     * @param {string} id
+     * @param {import("./kota_types.js").ReplicaOptions} [options] bounds: only this rectangle of
+     *   heightfields, and out to whole tiles
+     * @returns {Promise<import("./kota_replica.js").Replica>}
+     */
+    replica(id: string, options?: import("./kota_types.js").ReplicaOptions): Promise<import("./kota_replica.js").Replica>;
+    /**
      * Follows a change feed until it is closed, over lost connections: it comes back with the last
      * id, and the daemon sends what was missed or `resync`.
      * @param {string} path /v1/events, /v1/locales/{locale}/events, …/patches/{patch}/events

@@ -30,7 +30,8 @@ export function asWrite(options: import("./kota_types.js").WriteOptions & Record
 export function freshKey(): string;
 /**
  * What a call of kota.js brought: an answer, or an error of its kind with the daemon's own words;
- * and the same request as a line for a shell. kota.js hands all of it on.
+ * and the same request as a line for a shell. kota.js hands all of it on. And what calls have in
+ * common: queries, keys.
  *
  * @module kota_answer
  */

@@ -235,9 +235,16 @@ export type Contact = {
     layer: string;
     cell: number[] | null;
     polygon: number | null;
+    /**
+     * of a layer that was moved, m/s
+     */
+    velocity?: number[] | undefined;
 };
 export type ContactItem = {
-    status: "ok" | "below" | "hole" | "too_far" | "outside";
+    /**
+     * absent: only of a replica with bounds
+     */
+    status: "ok" | "below" | "hole" | "too_far" | "outside" | "absent";
     /**
      * exactly when the status is ok
      */
@@ -251,7 +258,10 @@ export type Ray = {
     t_max?: number;
 };
 export type RayItem = {
-    status: "hit" | "miss" | "invalid";
+    /**
+     * absent: only of a replica with bounds
+     */
+    status: "hit" | "miss" | "invalid" | "absent";
     detail?: string | undefined;
     /**
      * in lengths of the direction
@@ -267,5 +277,21 @@ export type RayItem = {
     cell: number[] | null;
     triangle: number | null;
     polygon: number | null;
+    /**
+     * of a layer that was moved, m/s
+     */
+    velocity?: number[] | undefined;
     trace?: any;
+};
+/**
+ * visible null: a replica that has not all of the ground between
+ */
+export type SightItem = {
+    visible: boolean | null;
+    fraction: number | null;
+    point: number[] | null;
+};
+export type ReplicaOptions = {
+    bounds?: [x0: number, y0: number, x1: number, y1: number];
+    signal?: AbortSignal;
 };
