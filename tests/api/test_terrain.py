@@ -110,6 +110,7 @@ def _():
           ("quantized-mesh-1.0", "tms", "EPSG:4326"), "members")
     equal(told["tiles"], ["{z}/{x}/{y}.terrain?v=2"], "tiles")
     equal(len(told["available"]), told["maxzoom"] + 1, "levels")
+    equal(told["metadataAvailability"], 6, "levels in the metadata of a tile")
     equal(told["available"][0], [{"startX": 0, "startY": 0, "endX": 1, "endY": 0}], "both roots")
     west, south, east, north = told["bounds"]
     for z, ranges in enumerate(told["available"][1:], 1):

@@ -23,6 +23,9 @@ PACKAGES = (  # name, version, hash of the archive, files beside package.json; f
     ("@mujoco/mujoco", "3.14.0",
      "sha512-WPUYidu4Fx8+uM4hQv80SOA0ifpWGrsNJguKs8JBV8SCTxjKQ2/rqsh880nUH0/Vwa8vuefghvCQkkoed3bkUg==",
      ("mujoco.js", "mujoco.wasm")),
+    ("@loaders.gl/terrain", "4.5.4",
+     "sha512-7cQL0P+Pc2TznYqS9eudHHzS0ZGPWxjO12Q/hlc8c2Lukoe6WcSyX5dITPq2f1GXrO3z2Ta+WHOOa/vLHJ1jSw==",
+     ("dist/terrain-worker.js",)),
     ("cannon-es", "0.20.0",
      "sha512-eZhWTZIkFOnMAJOgfXJa9+b3kVlvG+FX4mdkpePev/w/rP5V8NRquGyEozcjPfEoXUlb+p7d9SUcmDSn14prOA==",
      ("dist/cannon-es.cjs.js", "dist/cannon-es.js")),
@@ -43,7 +46,8 @@ PACKAGES = (  # name, version, hash of the archive, files beside package.json; f
      ("physx-js-webidl.mjs", "physx-js-webidl.wasm")),
     ("three", "0.187.0",
      "sha512-Qiu7R+Cmh8CstZsY1uJOSWnVlfo7ZtNLV7mF8Jltk3LB3AtDu9cRZlcnRKkAk8Y4z6KKw35z7Y7Urd7jWY8etA==",
-     ("build/three.core.js", "build/three.module.js", "examples/jsm/controls/", "examples/jsm/loaders/", "examples/jsm/utils/")),
+     ("build/three.core.js", "build/three.module.js", "examples/jsm/controls/", "examples/jsm/loaders/",
+      "examples/jsm/utils/")),
 )
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_modules")
 

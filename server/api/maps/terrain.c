@@ -143,6 +143,9 @@ static void write_layer(struct call *call, const struct map_ground *ground, cons
         json_end_array(w);
     }
     json_end_array(w);
+    /* without it CesiumJS takes no tile that has metadata */
+    json_key(w, "metadataAvailability");
+    json_integer(w, METADATA_LEVELS);
     text(w, "attribution", "");
     json_end_object(w);
 }
