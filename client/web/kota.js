@@ -54,7 +54,7 @@
 import { Answer, BadInputError, BusyError, ConnectionError, KotaError, NotFoundError, ServerError,
   TimeoutError, asRead, asWrite, failure, freshKey, place, query } from "./kota_answer.js";
 import { feed, followUntil, onAbort, pause } from "./kota_feed.js";
-import { tilesOf } from "./kota_maps.js";
+import { tileHeights, tilesOf } from "./kota_maps.js";
 import { openReplica } from "./kota_replica.js";
 
 export { Answer, BadInputError, BusyError, ConflictError, ConnectionError, KotaError,
@@ -922,22 +922,8 @@ export class Kota {
    * @returns {Promise<{heights: Float32Array|null, tag: string, bytes: number}|null>} null beyond
    *   the field
    */
-  async tileHeights(locale, level, column, row, o = {}) {
-    const query = new URLSearchParams({ format: "f32" });
-    if (o.layer) query.set("layer", o.layer);
-    if (o.kind) query.set("kind", o.kind);
-    const path = `/v1/locales/${locale}/tiles/${level}/${column}/${row}?${query}`;
-    try {
-      const answer = await this.get(path, { signal: o.signal, quiet: true,
-        headers: o.tag ? { "If-None-Match": o.tag } : {} });
-      const tag = answer.headers.get("etag") ?? "";
-      const bytes = answer.buffer.byteLength;
-      if (answer.status === 304) return { heights: null, tag, bytes: 0 };
-      return { heights: new Float32Array(answer.buffer), tag, bytes };
-    } catch (error) {
-      if (error instanceof NotFoundError) return null;
-      throw error;
-    }
+  tileHeights(locale, level, column, row, o = {}) {
+    return tileHeights(this, `/v1/locales/${locale}/tiles/${level}/${column}/${row}`, o);
   }
 
   // ---- ground in this process --------------------------------------------------------------------

@@ -1,9 +1,11 @@
 /**
  * Which tiles of a map (XYZ, web Mercator) a change of ground has touched: the frame of a locale to
- * degrees and to tiles, as server/terrain/geo/ does it. For Kota.tilesOf.
+ * degrees and to tiles, as server/terrain/geo/ does it. For Kota.tilesOf; and Kota.tileHeights.
  *
  * @module kota_maps
  */
+
+import { NotFoundError } from "./kota_answer.js";
 
 const A = 6378137, RADIAN = Math.PI / 180;
 const LATITUDE_MAX = 85.0511287798066;
@@ -147,4 +149,27 @@ export function tilesOf(locale, bounds, zMin, zMax) {
     }
   }
   return tiles;
+}
+
+/**
+ * For Kota.tileHeights.
+ * @param {import("./kota.js").Kota} kota @param {string} path of the tile
+ * @param {{layer?: string, kind?: "sampled"|"min"|"max", tag?: string, signal?: AbortSignal}} o
+ * @returns {Promise<{heights: Float32Array|null, tag: string, bytes: number}|null>}
+ */
+export async function tileHeights(kota, path, o) {
+  const query = new URLSearchParams({ format: "f32" });
+  if (o.layer) query.set("layer", o.layer);
+  if (o.kind) query.set("kind", o.kind);
+  try {
+    const answer = await kota.get(`${path}?${query}`, { signal: o.signal, quiet: true,
+      headers: o.tag ? { "If-None-Match": o.tag } : {} });
+    const tag = answer.headers.get("etag") ?? "";
+    const bytes = answer.buffer.byteLength;
+    if (answer.status === 304) return { heights: null, tag, bytes: 0 };
+    return { heights: new Float32Array(answer.buffer), tag, bytes };
+  } catch (error) {
+    if (error instanceof NotFoundError) return null;
+    throw error;
+  }
 }

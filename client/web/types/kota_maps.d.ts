@@ -26,3 +26,19 @@ export function tilesOf(locale: any, bounds: {
     x: number;
     y: number;
 }[];
+/**
+ * For Kota.tileHeights.
+ * @param {import("./kota.js").Kota} kota @param {string} path of the tile
+ * @param {{layer?: string, kind?: "sampled"|"min"|"max", tag?: string, signal?: AbortSignal}} o
+ * @returns {Promise<{heights: Float32Array|null, tag: string, bytes: number}|null>}
+ */
+export function tileHeights(kota: import("./kota.js").Kota, path: string, o: {
+    layer?: string;
+    kind?: "sampled" | "min" | "max";
+    tag?: string;
+    signal?: AbortSignal;
+}): Promise<{
+    heights: Float32Array | null;
+    tag: string;
+    bytes: number;
+} | null>;
