@@ -208,4 +208,4 @@ static void embree_any(const void *self, const float *origins, const float *dire
 }
 
 const struct peer peer_embree = {embree_name, embree_create, embree_floors, embree_shadows,
-                                 embree_rays, embree_any,    embree_destroy};
+                                 embree_rays, embree_any,    NULL,          embree_destroy};
