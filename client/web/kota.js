@@ -51,8 +51,8 @@
  */
 /** @template T @typedef {import("./kota_types.js").Results<T>} Results */
 
-import { Answer, BadInputError, BusyError, ConnectionError, KotaError, NotFoundError, ServerError,
-  TimeoutError, asRead, asWrite, failure, freshKey, place, query } from "./kota_answer.js";
+import { Answer, BadInputError, BusyError, ConnectionError, KotaError, ServerError,
+  TimeoutError, asRead, asWrite, failure, place, query } from "./kota_answer.js";
 import { feed, followUntil, onAbort, pause } from "./kota_feed.js";
 import { tileHeights, tilesOf } from "./kota_maps.js";
 import { openReplica } from "./kota_replica.js";
