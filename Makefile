@@ -184,7 +184,8 @@ $(LIB_SHARED): $(LIB_OBJ) client/lib/libkota.map $(GROUND_SHARED)
 
 $(GROUND_SHARED): $(GROUND_OBJ) client/ground/libkota-ground.map
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(call lib_shared,$(GROUND_SONAME),client/ground/libkota-ground.map) -o $@ $(GROUND_OBJ) -lm
+	$(Q)$(CC) $(call lib_shared,$(GROUND_SONAME),client/ground/libkota-ground.map) -o $@ $(GROUND_OBJ) \
+		$(if $(filter release debug,$(config)),-Wl$(comma)-z$(comma)defs) -lm
 	@$(call lib_links,$(GROUND_SONAME))
 
 # Objects whose other names are their own. A program without a replica takes one of libkota.a's three.

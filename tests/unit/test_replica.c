@@ -304,8 +304,10 @@ static void wait_for(struct kota_replica *replica, const char *locale)
     }
 }
 
+/* And until what was moved is at rest, which no number names: its velocity is zero then. */
 static void catch_up(struct kota_replica *replica)
 {
+    pause_ms(400);
     for (size_t i = 0; i < PLACES; i++)
         wait_for(replica, places[i].locale);
 }
@@ -393,6 +395,7 @@ static void a_part_answers_what_it_holds(void **state)
             change_something();
         if (round % 4 == 2)
             change_layers();
+        pause_ms(400);
         edit_inside(bounds);
         wait_for(replica, "land");
         all.may_be_absent = true;
