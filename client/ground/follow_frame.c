@@ -238,6 +238,7 @@ static bool take_hello(struct following *f, const struct frame *frame)
     f->is_gone = false;
     f->hello = frame->revision;
     f->fetched = 0;
+    f->transform_seq = 0; /* the last poses before a crash may be lost: those that follow count */
     if (f->is_loaded)
         return following_check(f);
     if (is_waiting(f))
