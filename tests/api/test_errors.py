@@ -352,7 +352,7 @@ TYPES = [
     ("ray", {"rays": [{"origin": [0, 0, 1], "direction": [0, 0, "-1"]}]}, "/rays/0/direction"),
     ("ray", {"rays": [{"origin": [0, 0, 1], "direction": [0, 0, -1], "t_max": "far"}]},
      "/rays/0/t_max"),
-    ("ray", {**GOOD["ray"], "mode": "all"}, "/mode"), ("ray", {**GOOD["ray"], "mode": 1}, "/mode"),
+    ("ray", {**GOOD["ray"], "mode": "most"}, "/mode"), ("ray", {**GOOD["ray"], "mode": 1}, "/mode"),
     ("ray", {**GOOD["ray"], "trace": "yes"}, "/trace"),
     ("ray", {"rays": GOOD["ray"]["rays"] + [{**GOOD["ray"]["rays"][0], "tmax": 5}]}, "/rays/1/tmax"),
     ("los", {"segments": [{"from": [0, 0, 1]}]}, "/segments/0/to"),

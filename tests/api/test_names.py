@@ -95,7 +95,7 @@ def _():
     equal(wanted - functions, set(), "calls without a function")
     readers = set(re.findall(r"\bkota_read_(\w+)\(", text))
     plain = {"number", "text", "f32", "f64", "bytes"}  # of any answer
-    parts = {"locale_count", "pose", "contact_footprints"}  # more of an answer that has a reader
+    parts = {"locale_count", "pose", "contact_footprints", "all"}  # more of an answer that has a reader
     equal(readers - plain - parts - wanted, set(), "readers of no call")
 
 
@@ -104,7 +104,7 @@ def _():
     methods = set(re.findall(r"^  (?:async )?\*?(\w+)\(.*\{$", source("client", "web", "kota.js"),
                              flags=re.M))
     equal(EVERY - methods, ELEVATION | PAGES, "calls without a method")
-    own = {"constructor", "url", "call", "get", "post", "follow", "tilesOf"}
+    own = {"constructor", "url", "call", "get", "post", "follow", "tilesOf", "replica"}
     forms = {name for name in methods if any(re.match(one + "(Batch|Footprints|Samples|Heights)$", name)
                                              for one in ASKED)}
     equal(methods - EVERY - own - forms, set(), "methods of no call")

@@ -28,6 +28,8 @@ from tap import Failure, Skip, case, check, equal, near_all, run, test
 
 PACKAGE = os.path.join(ROOT, "client", "python")
 PAGE = os.path.join(ROOT, "docs", "client-python.md")
+GROUND = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"), "lib",
+                      "libkota-ground.so.0")
 sys.dont_write_bytecode = True
 sys.path.insert(0, PACKAGE)
 import kota  # noqa: E402
@@ -882,7 +884,8 @@ def page_output(numpy):
                 script.write("" if numpy else "import sys\nsys.modules['numpy'] = None\n")
                 script.write(text.replace("http://127.0.0.1:7420", own.url))
             done = subprocess.run([sys.executable, program], capture_output=True, text=True,
-                                  timeout=120 * SLOW, env={**os.environ, "PYTHONPATH": PACKAGE})
+                                  timeout=120 * SLOW, env={**os.environ, "PYTHONPATH": PACKAGE,
+                                                          "KOTA_GROUND_LIBRARY": GROUND})
         finally:
             own.stop()
     check(done.returncode == 0, done.stderr[-3000:])

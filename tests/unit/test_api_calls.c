@@ -244,7 +244,7 @@ static const struct {
      "[0,0,1]}],\"trace\":true}",
      ERR_BAD_INPUT, "/trace"},
     {ray_post_answer, "hills", "",
-     "{\"rays\":[{\"origin\":[1,2,3],\"direction\":[0,0,1]}],\"mode\":\"all\"}", ERR_BAD_INPUT,
+     "{\"rays\":[{\"origin\":[1,2,3],\"direction\":[0,0,1]}],\"mode\":\"most\"}", ERR_BAD_INPUT,
      "/mode"},
     {profile_post_answer, "hills", "", "{\"path\":[[0,0],[1,1]]}", ERR_BAD_INPUT, "/samples"},
     {profile_post_answer, "hills", "", "{\"path\":[[0,0],[1,1]],\"samples\":2,\"step\":1}",
