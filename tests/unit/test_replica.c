@@ -2,7 +2,7 @@
  * Replicas beside their daemon: the same bits after any change, and never an answer of another
  * revision than the one it names, whatever becomes of daemon, feed and reader.
  *
- * make test-all: 1,000 changes and 1,000,000 answers.
+ * with KOTA_TEST_ALL=1: 1,000 changes and 1,000,000 answers.
  */
 #include "client/ground/kota-ground.h"
 #include "client/lib/kota.h"

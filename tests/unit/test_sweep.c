@@ -1,7 +1,7 @@
 /*
  * Sweeps against brute force over all triangles (support/sweep_oracle.h): heightfields of the three
  * triangulations with holes, meshes under any gravity, moved ones, planets; starts far, near,
- * grazing and deep. In test-all a million of them.
+ * grazing and deep. With KOTA_TEST_ALL=1 a million of them.
  */
 #include "terrain/sweep/sweep.h"
 
