@@ -243,7 +243,8 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(call obj,$(SUPPORT_SRC)) $(CORE)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(CORE) $(LDLIBS) $(shell $(PKG_CONFIG) --libs cmocka)
 
 # Of kota-sand.
-$(B)/tests/test_sand_packing: $(call obj,tests/bench/sandscene/packing_bake.c)
+$(B)/tests/test_sand_packing $(B)/tests/test_sand_gl_heap: \
+	$(call obj,tests/bench/sandscene/packing_bake.c)
 
 # A shared log in memory replaces the one of the library.
 $(addprefix $(B)/tests/,test_world_follow test_world_follow_doubt): \
