@@ -109,10 +109,41 @@ enum err_code shape_of_query(struct call *call, struct shape *out, bool *is_give
     return ERR_OK;
 }
 
-cJSON *shape_item(const struct call *call, size_t i, uint32_t *at)
+enum err_code shape_answer_items(struct call *call, shape_answer_fn *answer, void *options,
+                                 size_t item_bytes, struct err *err)
 {
-    *at = i == 0 ? *at + 1 : call->tape.tokens[*at].next;
-    return json_tape_tree(&call->tape, *at);
+    uint32_t token;
+    size_t count;
+
+    if (option_array(call, "items", &token, err))
+        return err->code;
+    count = call->tape.tokens[token].count;
+    if (call_take_items(call, count, err))
+        return err->code;
+    call_begin_results(call);
+    for (size_t i = 0; i < count; i++) {
+        cJSON *json;
+        char *at, *end;
+
+        token = i == 0 ? token + 1 : call->tape.tokens[token].next;
+        json = json_tape_tree(&call->tape, token);
+        if (!json)
+            return err_set(err, ERR_NO_MEMORY, "no memory for item %zu", i);
+        at = json_open_room(&call->out, item_bytes);
+        if (!at) {
+            cJSON_Delete(json);
+            break;
+        }
+        if (i > 0)
+            *at++ = ',';
+        end = answer(call, json, i, options, at, err);
+        cJSON_Delete(json);
+        if (!end)
+            return err->code;
+        json_close_room(&call->out, end);
+    }
+    call_end_results(call);
+    return ERR_OK;
 }
 
 double shape_reach_m(const struct shape *shape)

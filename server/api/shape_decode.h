@@ -19,10 +19,19 @@ enum err_code shape_of_json(const cJSON *json, const char *place, struct shape *
 enum err_code shape_of_query(struct call *call, struct shape *out, bool *is_given, struct err *err);
 
 /*
- * Item i of the array of a body, in order from 0: *at is its token, the array's at first. The
- * caller frees it with cJSON_Delete. NULL without memory.
+ * Decodes item i of a body, answers it and writes the answer at `at`. Returns the end of what it
+ * has written, or NULL with an error.
  */
-cJSON *shape_item(const struct call *call, size_t i, uint32_t *at);
+typedef char *shape_answer_fn(struct call *call, const cJSON *json, size_t i, void *options,
+                              char *at, struct err *err);
+
+/*
+ * Answers each item of the body's "items" with `answer`, in order, as the results of the call. An
+ * answer has at most item_bytes.
+ * ERR_MISSING, ERR_BAD_INPUT, ERR_TOO_LARGE, ERR_NO_MEMORY and those of `answer`
+ */
+enum err_code shape_answer_items(struct call *call, shape_answer_fn *answer, void *options,
+                                 size_t item_bytes, struct err *err);
 
 /* How far it reaches from its middle, at most. */
 double shape_reach_m(const struct shape *shape);

@@ -16,6 +16,7 @@
 #ifndef KOTA_BASE_WAKE_H
 #define KOTA_BASE_WAKE_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,8 +46,10 @@ static inline void wake_send(struct wake *wake)
 {
     const uint64_t one = 1;
 
-    if (!atomic_exchange(&wake->is_pending, true) && write(wake->fd, &one, sizeof one) < 0)
-        return; /* the counter is full: it is readable */
+    if (atomic_exchange(&wake->is_pending, true))
+        return;
+    while (write(wake->fd, &one, sizeof one) < 0 && errno == EINTR) {
+    } /* or the counter is full: then it is readable */
 }
 
 /* The loop's thread. */

@@ -225,7 +225,8 @@ def _():
     # `npm pack` in client/web needs (test_kota_js holds it)
     copies = {"tests/api/installed.txt", "client/web/package.json",
               "deploy/kubernetes/statefulset.yaml",
-              "deploy/debian/libkota0.symbols", "tests/web/package-lock.json", "client/lib/kota.h"}
+              "deploy/debian/libkota0.symbols", "deploy/debian/libkota-ground0.symbols",
+              "tests/web/package-lock.json", "client/lib/kota.h", "client/ground/kota-ground.h"}
     said = subprocess.run(["git", "grep", "-lF", version, "--", "server", "client", "deploy", "Makefile",
                            "Dockerfile"], cwd=ROOT, capture_output=True, text=True).stdout.split()
     equal(set(said) - copies, set(), f"files that name {version}")

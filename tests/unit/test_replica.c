@@ -312,7 +312,7 @@ static void catch_up(struct kota_replica *replica)
         wait_for(replica, places[i].locale);
 }
 
-/* A change that a copy with these bounds is told of at once, not with the next keep-alive. */
+/* A change that a copy with these bounds receives at once, not with the next keep-alive. */
 static void edit_inside(const double bounds[4])
 {
     call(kota_edit_brush("land", KOTA_RAISE, (bounds[0] + bounds[2]) / 2,

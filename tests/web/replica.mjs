@@ -210,7 +210,7 @@ test("within its bounds a replica is the daemon's ground; beyond it says absent"
   ground.close();
 });
 
-/** Forwards to the daemon's port of the moment, and cuts what it is told to cut. */
+/** Forwards to the daemon's port of the moment, and cuts its links on request. */
 function proxy() {
   const links = new Set(), one = { port: 0, limit: () => Infinity, cut: () => links.forEach((l) => l.destroy()) };
   const server = net.createServer((from) => {

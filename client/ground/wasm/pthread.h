@@ -1,5 +1,5 @@
 /*
- * Stands in for pthread.h where there is one thread: wasi-libc has none. What the ground uses of
+ * The pthread.h of a program with one thread: wasi-libc has none. What the ground uses of
  * it: locks are free, work that is to be done once is, and no thread can be made.
  */
 #ifndef KOTA_WASM_PTHREAD_H

@@ -252,45 +252,31 @@ static enum err_code move_binary(struct call *call, struct err *err)
     return ERR_OK;
 }
 
+/* shape_answer_fn */
+static char *answer_item(struct call *call, const cJSON *json, size_t i, void *asked, char *at,
+                         struct err *err)
+{
+    struct move_options *options = asked;
+    struct move_item item;
+    struct move_answer answer;
+
+    if (decode_item(json, i, options, &item, err) || call_check_budget(call, i, err) ||
+        ask(call, options, &item, &answer, err))
+        return NULL;
+    return encode(at, &item, &answer);
+}
+
 enum err_code move_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"items", NULL};
     static const char *const names[] = {"sphere",        "capsule", "box",       "layer", "dt",
                                         "slope_max_deg", "step_up", "snap_down", NULL};
     struct move_options options;
-    uint32_t token;
-    size_t count;
 
     if (batch_is_binary(call))
         return move_binary(call, err);
-    if (options_open_batch(call, items, names, err) || decode_options(call, &options, err) ||
-        option_array(call, "items", &token, err))
+    if (options_open_batch(call, items, names, err) || decode_options(call, &options, err))
         return err->code;
-    count = call->tape.tokens[token].count;
-    if (call_take_items(call, count, err))
-        return err->code;
-    call_begin_results(call);
-    for (size_t i = 0; i < count; i++) {
-        cJSON *json = shape_item(call, i, &token);
-        struct move_item item;
-        struct move_answer answer;
-        char *at;
-
-        if (!json)
-            return err_set(err, ERR_NO_MEMORY, "no memory for item %zu", i);
-        decode_item(json, i, &options, &item, err);
-        cJSON_Delete(json);
-        if (err->code || call_check_budget(call, i, err) ||
-            ask(call, &options, &item, &answer, err))
-            return err->code;
-        at = json_open_room(&call->out, ITEM_BYTES);
-        if (!at)
-            break;
-        if (i > 0)
-            *at++ = ',';
-        json_close_room(&call->out, encode(at, &item, &answer));
-    }
-    call_end_results(call);
-    return ERR_OK;
+    return shape_answer_items(call, answer_item, &options, ITEM_BYTES, err);
 }
 API_HANDLER(move_post, 1, CALL_NEEDS_LOCALE)

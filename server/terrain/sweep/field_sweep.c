@@ -189,15 +189,10 @@ static bool point_sweep(const struct heightfield *field, struct sweep *s)
     if (!ray_is_valid(&ray) || !heightfield_ray(field, &ray, RAY_CLOSEST, &hit, NULL) ||
         hit.t >= s->best.fraction)
         return false;
-    if (vec3_dot(hit.normal, s->along) > 0)
-        hit.normal = vec3_opposite(hit.normal);
-    s->best = (struct sweep_touch){.fraction = hit.t,
-                                   .distance_m = hit.t > 0 ? INFINITY : 0,
-                                   .point = hit.point,
-                                   .normal = hit.normal,
-                                   .face = hit.normal,
-                                   .cell = {hit.cell[0], hit.cell[1]},
-                                   .triangle = hit.triangle};
+    sweep_take_hit(s, hit.t, hit.point, hit.normal);
+    s->best.cell[0] = hit.cell[0];
+    s->best.cell[1] = hit.cell[1];
+    s->best.triangle = hit.triangle;
     return true;
 }
 

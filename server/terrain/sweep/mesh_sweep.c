@@ -117,15 +117,9 @@ static bool point_sweep(const struct mesh *mesh, struct sweep *s)
     if (!ray_is_valid(&ray) || !mesh_ray(mesh, &ray, RAY_CLOSEST, &hit) ||
         hit.t >= s->best.fraction)
         return false;
-    if (vec3_dot(hit.normal, s->along) > 0)
-        hit.normal = vec3_opposite(hit.normal);
-    s->best = (struct sweep_touch){.fraction = hit.t,
-                                   .distance_m = hit.t > 0 ? INFINITY : 0,
-                                   .point = hit.point,
-                                   .normal = hit.normal,
-                                   .face = hit.normal,
-                                   .triangle = -1,
-                                   .polygon = hit.polygon};
+    sweep_take_hit(s, hit.t, hit.point, hit.normal);
+    s->best.triangle = -1;
+    s->best.polygon = hit.polygon;
     return true;
 }
 

@@ -628,3 +628,14 @@ bool sweep_triangle(struct sweep *s, const struct vec3 corner[3], uint64_t order
     return s->core == CORE_BOX ? box_test(s, &f, order, best_order)
                                : rounded_test(s, &f, order, best_order);
 }
+
+void sweep_take_hit(struct sweep *s, double t, struct vec3 point, struct vec3 normal)
+{
+    if (vec3_dot(normal, s->along) > 0)
+        normal = vec3_opposite(normal);
+    s->best = (struct sweep_touch){.fraction = t,
+                                   .distance_m = t > 0 ? INFINITY : 0,
+                                   .point = point,
+                                   .normal = normal,
+                                   .face = normal};
+}

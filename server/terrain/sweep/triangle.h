@@ -46,4 +46,10 @@ void sweep_place(struct sweep *s, struct vec3 from, struct vec3 along);
 bool sweep_triangle(struct sweep *s, const struct vec3 corner[3], uint64_t order,
                     uint64_t *best_order);
 
+/*
+ * The best touch of a point is a ray's hit at t: the fraction. It has the normal that points
+ * against the way. Cell, triangle and polygon are the caller's to set.
+ */
+void sweep_take_hit(struct sweep *s, double t, struct vec3 point, struct vec3 normal);
+
 #endif
