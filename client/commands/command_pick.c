@@ -16,7 +16,7 @@
 #define TILE_SIDE_MAX 1e9
 
 struct pick_options {
-    const char *eye, *target, *up, *fov, *viewport, *pixel, *tile_side, *layer;
+    const char *eye, *target, *up, *fov, *viewport, *pixel, *tile_side, *hex, *layer;
 };
 
 /* "1920x1080" */
@@ -69,6 +69,13 @@ static enum err_code pick_body(const struct pick_options *options, cJSON *body, 
         return err->code;
     if (options->tile_side && number_count(options->tile_side, 1, TILE_SIDE_MAX, &side, err))
         return err->code;
+    if (options->hex) {
+        cJSON *tile = cJSON_AddObjectToObject(body, "tile");
+
+        if (!batch_add_text(tile, "shape", "hex") ||
+            add_vector(tile, "side", "hex", options->hex, 1, err))
+            return err->code ? err->code : err_set(err, ERR_NO_MEMORY, "out of memory");
+    }
     if (!batch_add(body, "viewport", batch_numbers(size_px, 2)) ||
         !batch_add_text(body, "layer", options->layer) ||
         (options->tile_side && !batch_add(body, "tile_side", batch_number(side))))
@@ -123,6 +130,10 @@ static const struct kota_option pick_table[] = {
      .value = "N",
      .help = "side of a logical tile in cells (1)",
      .at = offsetof(struct pick_options, tile_side)},
+    {.name = "hex",
+     .value = "SIDE",
+     .help = "hexagons of the plan of so many metres instead",
+     .at = offsetof(struct pick_options, hex)},
     {.name = "layer",
      .value = "LAYER",
      .words = ":layer",

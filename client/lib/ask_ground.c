@@ -375,10 +375,9 @@ void kota_pick_init(struct kota_pick *pick, size_t size)
     memcpy(pick, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
 }
 
-struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
+static struct kota_request *pick_of(struct kota_request *request, const struct kota_pick *pick)
 {
     static const char *const depths[] = {"gl", "webgpu", "reversed"};
-    struct kota_request *request = question(locale, "pick", "viewport");
     struct text *body;
 
     if (!request)
@@ -387,7 +386,14 @@ struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
     ask_vector(request, pick->viewport, 2, "viewport", 0);
     text_adds(body, ",\"pixel\":");
     ask_vector(request, pick->pixel, 2, "pixel", 0);
-    ask_optional(request, "tile_side", pick->tile_side);
+    if (pick->size >= sizeof(*pick) && pick->plan_side_m > 0) {
+        text_adds(body, pick->plan_shape == KOTA_PLAN_SQUARE ? ",\"tile\":{\"shape\":\"square\""
+                                                             : ",\"tile\":{\"shape\":\"hex\"");
+        ask_optional(request, "side", pick->plan_side_m);
+        text_adds(body, "}");
+    } else {
+        ask_optional(request, "tile_side", pick->tile_side);
+    }
     if (isnan(pick->fov_y_deg)) {
         text_adds(body, ",\"inverse_view_projection\":");
         ask_vector(request, pick->inverse_view_projection, 16, "inverse_view_projection", 0);
@@ -409,6 +415,16 @@ struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
         text_adds(body, "}");
     }
     return question_end(request);
+}
+
+struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick)
+{
+    return pick_of(question(locale, "pick", "viewport"), pick);
+}
+
+struct kota_request *kota_world_pick(const struct kota_pick *pick)
+{
+    return pick_of(world_question("/v1/pick", "viewport"), pick);
 }
 
 /* ---- containment ----------------------------------------------------------------------------- */

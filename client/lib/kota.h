@@ -658,6 +658,9 @@ struct kota_pick {
     enum kota_depth depth;
     double viewport[2], pixel[2];
     uint32_t tile_side; /* cells; 1 */
+    /* above 0: tiles of the plan instead, with a side of so many metres */
+    double plan_side_m;
+    enum kota_plan_shape { KOTA_PLAN_HEX, KOTA_PLAN_SQUARE } plan_shape;
 };
 
 void kota_pick_init(struct kota_pick *pick, size_t size);
@@ -665,12 +668,14 @@ void kota_pick_init(struct kota_pick *pick, size_t size);
 struct kota_picked {
     struct kota_hit hit;
     bool has_tile;
-    int64_t column, row;
-    uint32_t side;
-    double center[3], min[3], max[3];
+    int64_t column, row;              /* of a hexagon q and r */
+    uint32_t side;                    /* cells; 0: a tile of the plan */
+    double center[3], min[3], max[3]; /* NaN: it has none, as a tile of the plan has no box */
 };
 
 struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick);
+/* In the world's frame, over all locales; hit.locale is that of the hit. */
+struct kota_request *kota_world_pick(const struct kota_pick *pick);
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked);
 
 /* None of INSIDE, OVER_HOLE and OUTSIDE: below the ground. */

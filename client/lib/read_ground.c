@@ -330,6 +330,8 @@ bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
     static const char *const words[] = {"hit", "miss", NULL};
     const cJSON *document = read_document(answer);
     const cJSON *tile = cJSON_GetObjectItemCaseSensitive(document, "tile");
+    const cJSON *locale = cJSON_GetObjectItemCaseSensitive(document, "locale");
+    bool is_hex = cJSON_HasObjectItem(tile, "q"), is_plan = cJSON_HasObjectItem(tile, "shape");
     double column, row, side;
     int place;
 
@@ -339,10 +341,12 @@ bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
         return read_fail(answer, "the answer says neither hit nor miss");
     read_hit(cJSON_GetObjectItemCaseSensitive(document, "hit"), &picked->hit);
     picked->hit.status = (enum kota_ray_status)place;
-    column = read_double(tile, "column");
-    row = read_double(tile, "row");
-    side = read_double(tile, "side");
-    picked->has_tile = fabs(column) < 1e15 && fabs(row) < 1e15 && side >= 1 && side < 4e9;
+    picked->hit.locale = cJSON_GetStringValue(locale);
+    column = read_double(tile, is_hex ? "q" : "column");
+    row = read_double(tile, is_hex ? "r" : "row");
+    side = is_plan ? 0 : read_double(tile, "side");
+    picked->has_tile =
+        fabs(column) < 1e16 && fabs(row) < 1e16 && (is_plan || (side >= 1 && side < 4e9));
     picked->column = picked->has_tile ? (int64_t)column : 0;
     picked->row = picked->has_tile ? (int64_t)row : 0;
     picked->side = picked->has_tile ? (uint32_t)side : 0;

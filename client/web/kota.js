@@ -519,19 +519,17 @@ export class Kota {
   /**
    * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
    * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
-   *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number}} question
+   *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
    * @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   getPick(id, question, options = {}) {
     return this.#read(`${place(id)}/pick`, { ...options, ...question });
   }
 
   /**
-   * What a pixel shows.
-   * @param {string} id
-   * @param {ReadOptions & {viewport: number[], pixel: number[]} & Record<string, any>} question with
-   *   camera, or inverse_view_projection and depth
+   * What a pixel shows, or several, or a rectangle or lasso of the screen.
+   * @param {string} id @param {ReadOptions & {viewport: number[]} & Record<string, any>} question
+   *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
    * @returns {Promise<any>}
    */
   pick(id, question) {
@@ -584,6 +582,11 @@ export class Kota {
    */
   worldRay(rays, options = {}) {
     return this.#ask("/v1/ray", { ...options, rays });
+  }
+
+  /** pick over all locales. @param {Record<string, any>} question @returns {Promise<any>} */
+  worldPick(question) {
+    return this.#ask("/v1/pick", question);
   }
 
   /**

@@ -20,8 +20,9 @@
 #include <time.h>
 
 enum {
-    API_CROSSED_MAX = 64,       /* locales listed as crossed by a ray of the world */
-    API_LOCALE_PAGE_MAX = 1000, /* locales of one answer to GET /v1/locales */
+    API_REGION_PIXELS_MAX = 1 << 18, /* of a rectangle or lasso of the screen */
+    API_CROSSED_MAX = 64,            /* locales listed as crossed by a ray of the world */
+    API_LOCALE_PAGE_MAX = 1000,      /* locales of one answer to GET /v1/locales */
 };
 
 struct api_limits {

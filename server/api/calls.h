@@ -39,6 +39,7 @@
     X(locate_post)                                                                                 \
     X(world_contact_post)                                                                          \
     X(world_ray_post)                                                                              \
+    X(world_pick_post)                                                                             \
     X(elevation_get)                                                                               \
     X(layer_tif_get)                                                                               \
     X(terrain_layer_get)                                                                           \

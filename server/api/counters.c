@@ -14,6 +14,7 @@
 #include "api/text.h"
 #include "sand/view/view.h"
 #include "terrain/mesh/mesh.h"
+#include "terrain/plan_tile.h"
 #include "terrain/sweep/move.h"
 
 #include <stddef.h>
@@ -258,6 +259,8 @@ static const struct counter counters[] = {
     STAT(LIMITS, limits.trace_max, "trace_boxes_max"),
     STAT(LIMITS, limits.trace_max, "trace_cells_max"),
     FIXED(LIMITS, HEIGHTFIELD_SIDE_MAX, "pick_tile_side_max"),
+    FIXED(LIMITS, PLAN_TILE_SIDE_MAX_M, "pick_tile_side_max_m"),
+    FIXED(LIMITS, API_REGION_PIXELS_MAX, "pick_region_pixels_max"),
     FIXED(LIMITS, MAP_ZOOM_MAX, "map_zoom_max"),
     FIXED(LIMITS, DEM_GEODETIC_SIDE_MAX, "map_geodetic_size_max"),
     FIXED(LIMITS, API_CROSSED_MAX, "crossed_locales_max"),

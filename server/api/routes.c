@@ -110,6 +110,8 @@ const struct api_route api_routes[] = {
                   "What is below and above points of the world, in whichever locale they are?"),
     ASK_ON_WORKER("worldRay", "/v1/ray", world_ray_post,
                   "What rays meet first in the whole world."),
+    ASK_ON_WORKER("worldPick", "/v1/pick", world_pick_post,
+                  "What pixels show in the whole world, and the logical tiles they lie in."),
     READ_BY_SIZE("getElevation", "/v1/compat/elevation", elevation_get,
                  "Elevations of places, in the shape of Open Topo Data and of Google."),
     ASK("elevation", "/v1/compat/elevation", elevation_post,

@@ -3,6 +3,7 @@ import math
 
 from daemon import Daemon, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_shapes, put_terrain
+from mesh_oracle import put_mesh, rectangle
 from oracle import camera_ray, column_major, inverse, view_projection
 from tap import case, check, equal, near, near_all, rng, run, test
 
@@ -297,6 +298,248 @@ WRONG = [
 ]
 for sentence, member, name in WRONG:
     case(f"a wrong pick is 400: {sentence}", refused, 400, member, name)
+
+
+# ---- tiles of the plan ---------------------------------------------------------------------------
+
+def straight_down(x, y, **more):
+    """A pick of exactly the plan's point (x, y): a matrix whose middle pixel is there."""
+    return {"inverse_view_projection": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, -100, 0, x, y, 0, 1],
+            "viewport": [2, 2], "pixel": [1, 1], **more}
+
+
+def whole(*numbers):
+    """The numbers as whole ones of the least common power of two."""
+    ratios = [n.as_integer_ratio() for n in numbers]
+    common = max(d for _, d in ratios)
+    return [n * (common // d) for n, d in ratios]
+
+
+def sign_of_sum(a, b):
+    """Of a + b √3, for whole numbers."""
+    if a == 0 or b == 0 or (a > 0) == (b > 0):
+        return ((a or b) > 0) - ((a or b) < 0)
+    return (1 if a > 0 else -1) * ((a * a > 3 * b * b) - (a * a < 3 * b * b))
+
+
+def hexagon(x, y, side):
+    """The hexagon with the nearest centre, in whole numbers; of equal ones the greatest r, then q."""
+    about = y / (1.5 * side)
+    r0, q0 = round(about), round(x / (math.sqrt(3) * side) - about / 2)
+    x, y, side = whole(float(x), float(y), float(side))
+    best = None
+    for r in range(r0 - 2, r0 + 3):
+        for q in range(q0 - 2, q0 + 3):
+            if best:
+                du, dr = 2 * (q - best[0]) + r - best[1], r - best[1]
+                k = 3 * du * (2 * (q + best[0]) + r + best[1]) + 9 * dr * (r + best[1])
+                nearer = sign_of_sum(side * k - 12 * dr * y, -4 * du * x)
+                if nearer > 0 or (nearer == 0 and (r, q) < (best[1], best[0])):
+                    continue
+            best = (q, r)
+    return best
+
+
+@test("100,000 points are in the hexagon with the nearest centre, by exact arithmetic")
+def _():
+    put_terrain(daemon, "plain", Terrain(41, 41, [[0] * 41 for _ in range(41)], (100.0, 100.0),
+                                         (-2000.0, -2000.0)))
+    random = rng("hexagons")
+    for batch, side in enumerate((1, 5, 0.1, 7.3, 1000, 0.001, 1.5, 3, 33.333, 2.5)):
+        reach = min(1000, 1e4 * side)
+        pixels = []
+        for i in range(10000):
+            q, r, at = random.randint(-50, 50), random.randint(-50, 50), random.random()
+            u, v = math.sqrt(3) * side * (q + r / 2), 1.5 * side * r
+            corner = random.randrange(6) * math.pi / 3 + math.pi / 6
+            nxt = corner + math.pi / 3
+            a = (side * math.cos(corner), side * math.sin(corner))
+            b = (side * math.cos(nxt), side * math.sin(nxt))
+            if i % 4 == 0:                     # anywhere
+                u, v = random.uniform(-reach, reach), random.uniform(-reach, reach)
+            elif i % 4 == 1:                   # a border
+                u, v = u + a[0] * at + b[0] * (1 - at), v + a[1] * at + b[1] * (1 - at)
+            elif i % 4 == 2:                   # a corner
+                u, v = u + a[0], v + a[1]
+            else:                              # exactly on borders and corners: x = 0
+                u, v = 0, side * random.randint(-60, 60) / 2
+            u, v = max(-1000, min(1000, u)), max(-1000, min(1000, v))
+            pixels.append([1024 + u, 1024 - v])
+        # 2048 × 2048 pixels of a metre
+        body = {"inverse_view_projection": [1024, 0, 0, 0, 0, 1024, 0, 0, 0, 0, -100, 0, 0, 0, 0, 1],
+                "viewport": [2048, 2048], "pixels": pixels, "tile": {"shape": "hex", "side": side}}
+        for pixel, item in zip(pixels, daemon.ok("POST", at_plain, body)["results"]):
+            x, y, _ = item["hit"]["point"]
+            equal((item["tile"]["q"], item["tile"]["r"]), hexagon(x, y, side),
+                  f"({x!r}, {y!r}), side {side}, pixel {pixel}")
+            near_all(item["tile"]["center"],
+                     [math.sqrt(3) * side * (item["tile"]["q"] + item["tile"]["r"] / 2),
+                      1.5 * side * item["tile"]["r"], 0], "centre", 1e-9)
+
+
+at_plain = at("plain") + "/pick"
+
+
+@test("a step of a double to either side of a border or corner decides the hexagon")
+def _():
+    random = rng("steps")
+    for _ in range(1500):
+        side = random.choice((1, 5, 0.1, 7.3, 12.345))
+        q, r, corner = random.randint(-9, 9), random.randint(-9, 9), random.randrange(6)
+        angle = corner * math.pi / 3 + math.pi / 6
+        x = math.sqrt(3) * side * (q + r / 2) + side * math.cos(angle)
+        y = 1.5 * side * r + side * math.sin(angle)
+        if random.random() < 0.5:              # a border along y
+            x, y = math.sqrt(3) * side * (q + r / 2 + 0.5), 1.5 * side * r
+        for _ in range(random.randrange(3)):
+            x = math.nextafter(x, random.choice((-math.inf, math.inf)))
+            y = math.nextafter(y, random.choice((-math.inf, math.inf)))
+        answer = daemon.ok("POST", at_plain,
+                           straight_down(x, y, tile={"shape": "hex", "side": side}))
+        x, y, _ = answer["hit"]["point"]
+        equal((answer["tile"]["q"], answer["tile"]["r"]), hexagon(x, y, side),
+              f"({x!r}, {y!r}), side {side}")
+
+
+@test("squares of the plan begin at the origin; their borders belong to the upper one")
+def _():
+    for x, y, side in ((0, 0, 5), (-1e-300, 4.9, 5), (0.3, 0.6, 0.1), (-0.3, 12, 0.1), (7, -7, 3.5)):
+        tile = daemon.ok("POST", at_plain,
+                         straight_down(x, y, tile={"shape": "square", "side": side}))["tile"]
+        (a, b, s) = whole(float(x), float(y), float(side))
+        equal((tile["column"], tile["row"]), (a // s, b // s), f"({x}, {y}), side {side}")
+        near_all(tile["center"], [(a // s + 0.5) * side, (b // s + 0.5) * side, 0], "centre", 1e-9)
+
+
+@test("a mesh has tiles of the plan, by GET, too")
+def _():
+    put_locale(daemon, "deck")
+    put_mesh(daemon, "deck", [rectangle(0, 0, 20, 9, 5)])
+    answer = daemon.ok("POST", at("deck") + "/pick",
+                       straight_down(7.0, 3.0, tile={"shape": "hex", "side": 2}))
+    equal(answer["hit"]["cell"], None, "a mesh")
+    equal((answer["tile"]["q"], answer["tile"]["r"]), hexagon(7.0, 3.0, 2), "tile")
+    equal(answer["tile"]["center"][2], None, "no height")
+    look = "eye=7,3,50&target=7,3,0&viewport=100,100&pixel=50,50"
+    equal(daemon.ok("GET", at("deck") + f"/pick?{look}&tile=hex,2")["tile"], answer["tile"], "GET")
+    equal(daemon.ok("GET", at("deck") + f"/pick?{look}&tile=square,2")["tile"]["column"], 3, "square")
+
+
+# ---- regions -------------------------------------------------------------------------------------
+
+def inside(corners, x, y):
+    odd = False
+    for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1]):
+        if (ay <= y) != (by <= y) and ax + (bx - ax) * ((y - ay) / (by - ay)) <= x:
+            odd = not odd
+    return odd
+
+
+def region_agrees(name, where, tile, locale=None):
+    """A region gives what its pixels give one by one."""
+    random = rng(f"region {name} {where} {tile}")
+    view = {"camera": {"eye": [-15, -20, 40], "target": [8, 6, 0], "fov_y_deg": 70},
+            "viewport": [48, 36]}
+    for _ in range(6):
+        step = random.choice((1, 1, 2, 3))
+        if where == "rectangle":
+            a, b = ([random.uniform(-9, 55), random.uniform(-9, 44)] for _ in "ab")
+            shape = [*a, *b]
+            box = [min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])]
+        else:
+            shape = [[random.uniform(-9, 55), random.uniform(-9, 44)]
+                     for _ in range(random.randint(3, 9))]
+            box = [min(x for x, _ in shape), min(y for _, y in shape),
+                   max(x for x, _ in shape), max(y for _, y in shape)]
+        pixels = []
+        for j in range(max(0, math.ceil(box[1] - 0.5)), 36, step):
+            for i in range(max(0, math.ceil(box[0] - 0.5)), 48, step):
+                x, y = i + 0.5, j + 0.5
+                if x < box[2] and y < box[3] and (where == "rectangle" or inside(shape, x, y)):
+                    pixels.append([x, y])
+        got = daemon.ok("POST", name, {**view, **tile, where: shape, "step": step})
+        equal(got["pixels"], len(pixels), f"pixels of {shape}, step {step}")
+        want = {}
+        for item in daemon.ok("POST", name, {**view, **tile, "pixels": pixels})["results"] \
+                if pixels else []:
+            if item["status"] == "miss":
+                continue
+            layer = want.setdefault((item.get("locale"), item["hit"]["layer"]), (set(), set(), set()))
+            if item["hit"]["cell"]:
+                layer[0].add(tuple(reversed(item["hit"]["cell"])))
+            else:
+                layer[1].add(item["hit"]["polygon"])
+            if item["tile"]:
+                layer[2].add((item["tile"].get("r", item["tile"].get("row")),
+                              item["tile"].get("q", item["tile"].get("column"))))
+        equal([(one.get("locale"), one["layer"]) for one in got["layers"]], sorted(want), "layers")
+        for one in got["layers"]:
+            cells, polygons, tiles = want[one.get("locale"), one["layer"]]
+            equal(one["cells"], [[c, r] for r, c in sorted(cells)], f"cells of {shape}")
+            equal(one["polygons"], sorted(polygons), f"polygons of {shape}")
+            equal(one["tiles"], [[c, r] for r, c in sorted(tiles)], f"tiles of {shape}")
+
+
+for where in ("rectangle", "lasso"):
+    for tile in ({"tile_side": 2}, {"tile": {"shape": "hex", "side": 3}}):
+        case(f"a {where} gives what its pixels give: {tile}", region_agrees,
+             at("small-anti") + "/pick", where, tile)
+        case(f"a {where} across locales gives what its pixels give: {tile}", region_agrees,
+             "/v1/pick", where, tile)
+
+
+@test("a pick across locales is that of the nearest one, in the world")
+def _():
+    random = rng("across")
+    names = {one["id"] for one in daemon.ok("GET", "/v1/locales?limit=100")["locales"]}
+    hits = 0
+    for _ in range(60):
+        view = {"camera": {"eye": [random.uniform(-30, 30), random.uniform(-30, 30), 90],
+                           "target": [random.uniform(-9, 20), random.uniform(-9, 20), 0]},
+                "viewport": [64, 48], "pixel": [random.uniform(20, 44), random.uniform(16, 32)],
+                "tile": {"shape": "hex", "side": 4}}
+        got = daemon.ok("POST", "/v1/pick", view)
+        own = {name: daemon.ok("POST", at(name) + "/pick", view) for name in names}
+        met = [(one["hit"]["distance"], name) for name, one in own.items() if one["hit"]]
+        if not met:
+            equal((got["status"], got["locale"], got["hit"], got["tile"]),
+                  ("miss", None, None, None), "a miss")
+            continue
+        hits += 1
+        equal(got["locale"], min(met)[1], "the nearest locale")
+        one = own[got["locale"]]
+        equal((got["hit"], got["tile"], got["revision"]), (one["hit"], one["tile"], one["revision"]),
+              "its pick")
+    check(hits > 10, f"{hits} hits of 60")
+
+
+HEX = {"shape": "hex", "side": 5}
+for sentence, member, name in (
+        ("tile and tile_side", {"tile": HEX, "tile_side": 2}, "tile"),
+        ("a tile that is a number", {"tile": 5}, "tile"),
+        ("an unknown shape", {"tile": {**HEX, "shape": "round"}}, "shape"),
+        ("a tile without a side", {"tile": {"shape": "hex"}}, "side"),
+        ("a side of 0", {"tile": {**HEX, "side": 0}}, "side"),
+        ("too long a side", {"tile": {**HEX, "side": 1e7}}, "side"),
+        ("a stranger in the tile", {"tile": {**HEX, "turn": 1}}, "turn"),
+        ("a step of one pixel", {"step": 2}, "step"),
+        ("a rectangle beside a pixel", {"rectangle": [0, 0, 9, 9]}, "rectangle"),
+        ("a rectangle of three", {"pixel": "absent", "rectangle": [0, 0, 9]}, "rectangle"),
+        ("a lasso of two", {"pixel": "absent", "lasso": [[0, 0], [9, 9]]}, "lasso"),
+        ("a corner of three", {"pixel": "absent", "lasso": [[0, 0], [9, 9], [1, 2, 3]]}, "lasso"),
+        ("a step of 0", {"pixel": "absent", "rectangle": [0, 0, 9, 9], "step": 0}, "step")):
+    case(f"a wrong pick is 400: {sentence}", refused, 400, member, name)
+
+
+@test("a region of too many pixels is 413, with the limit")
+def _():
+    limit = daemon.ok("GET", "/v1/limits")["pick_region_pixels_max"]
+    body = {**STRAIGHT, "viewport": [4096, 4096], "rectangle": [0, 0, 4096, 4096]}
+    del body["pixel"]
+    problem(daemon.post(at_plain, body), 413, pointer="/rectangle", limit=limit, got=4096 ** 2)
+    daemon.ok("POST", at_plain, {**body, "step": 8})
+    equal(daemon.ok("POST", at_plain, {**body, "rectangle": [-9, -9, -1, -1]}),
+          {"locale": "plain", "revision": 2, "pixels": 0, "layers": []}, "outside the viewport")
 
 
 run(daemon.stop)

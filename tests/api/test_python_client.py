@@ -209,6 +209,8 @@ READS = [  # the call, the raw request, its body
      {"points": POINTS, "hints": ["hills", None, None]}),
     (lambda: world.world_contact(POINTS), "/v1/contact", {"points": POINTS}),
     (lambda: world.world_contact(footprints=FEET), "/v1/contact", {"footprints": FEET}),
+    (lambda: world.world_pick([64, 48], [32, 24], camera=CAMERA), "/v1/pick",
+     {"viewport": [64, 48], "pixel": [32, 24], "camera": CAMERA}),
     (lambda: world.world_ray(RAYS, mode="any"), "/v1/ray", {"rays": RAYS, "mode": "any"}),
     (lambda: world.elevation([[47.2693, 11.4043]], dataset="hills", interpolation="nearest"),
      "/v1/compat/elevation/hills", {"locations": "47.2693,11.4043", "interpolation": "nearest"}),

@@ -35,6 +35,7 @@ static const struct {
     {lit_post_answer, DOCUMENT},
     {locate_post_answer, DOCUMENT},
     {world_ray_post_answer, DOCUMENT},
+    {world_pick_post_answer, DOCUMENT},
     {world_contact_post_answer, DOCUMENT},
     {contact_get_answer, DOCUMENT},
     {ray_get_answer, DOCUMENT},

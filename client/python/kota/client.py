@@ -383,9 +383,11 @@ class Client:
              **options: Any) -> Answer:
         """The ground that a pixel [x, y] of a viewport [width, height] shows.
 
-        Options: pixels, several in `results`, instead of pixel; camera {"eye", "target"} with up
+        Options: pixels, several in `results`, instead of pixel; or rectangle [x0, y0, x1, y1] or
+        lasso, and step: all that a region shows, in `layers`; camera {"eye", "target"} with up
         (0 0 1) and fov_y_deg (60); or inverse_view_projection, 16 numbers by column, and its depth
-        (gl, webgpu, reversed); tile_side, layer.
+        (gl, webgpu, reversed); tile_side in cells, or tile {"shape": "hex" or "square", "side"};
+        layer.
         """
         return self._ask(_place(locale, "pick"), options, viewport=viewport, pixel=pixel)
 
@@ -416,6 +418,15 @@ class Client:
     def world_ray(self, rays: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
         """ray in the world's frame, over all locales. Option mode."""
         return self._ask("/v1/ray", options, rays=rays)
+
+    def world_pick(self, viewport: Vector, pixel: Optional[Vector] = None,
+                   **options: Any) -> Answer:
+        """pick in the world's frame, over all locales, without layer.
+
+        Options: pixels, rectangle or lasso with step; camera or inverse_view_projection with depth;
+        tile_side, tile.
+        """
+        return self._ask("/v1/pick", options, viewport=viewport, pixel=pixel)
 
     def elevation(self, locations: Union[str, Sequence[Vector], None] = None, *,
                   path: Union[str, Sequence[Vector], None] = None, dataset: str = "",

@@ -358,7 +358,7 @@ export class Kota {
     /**
      * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
      * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
-     *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number}} question
+     *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
      * @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<any>}
      */
@@ -370,19 +370,18 @@ export class Kota {
         up?: number[];
         fov_y_deg?: number;
         tile_side?: number;
+        tile?: string;
     }, options?: ReadOptions & {
         layer?: string;
     }): Promise<any>;
     /**
-     * What a pixel shows.
-     * @param {string} id
-     * @param {ReadOptions & {viewport: number[], pixel: number[]} & Record<string, any>} question with
-     *   camera, or inverse_view_projection and depth
+     * What a pixel shows, or several, or a rectangle or lasso of the screen.
+     * @param {string} id @param {ReadOptions & {viewport: number[]} & Record<string, any>} question
+     *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
      * @returns {Promise<any>}
      */
     pick(id: string, question: ReadOptions & {
         viewport: number[];
-        pixel: number[];
     } & Record<string, any>): Promise<any>;
     /**
      * @param {string} id @param {number[][]} points @param {ReadOptions & {layer?: string}} [options]
@@ -450,6 +449,8 @@ export class Kota {
             }[];
         })[];
     }>;
+    /** pick over all locales. @param {Record<string, any>} question @returns {Promise<any>} */
+    worldPick(question: Record<string, any>): Promise<any>;
     /**
      * Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
      * @param {ReadOptions & {locations?: string|number[][], path?: string|number[][],

@@ -2,19 +2,34 @@
  * POST …/pick  {"camera":{"eye","target","up":[0,0,1],"fov_y_deg":60},"viewport":[w,h],
  *               "pixel":[px,py] or "pixels":[[px,py]…],"tile_side":1,"layer"}
  *         or   {"inverse_view_projection":[16],"depth":"gl|webgpu|reversed",…}
+ *         or   {…,"rectangle":[x0,y0,x1,y1] or "lasso":[[px,py]…],"step":1}
+ *         or   {…,"tile":{"shape":"hex|square","side":m}} in the place of tile_side
  *   ->  {"locale","revision","status":"hit|miss","hit":Hit|null,"tile":Tile|null}
  *   ->  of pixels: results: {"status","hit","tile"}
- * GET  …/pick?eye=&target=&up=&fov_y_deg=&viewport=&pixel=&tile_side=&layer=  ->  as of one pixel
+ *   ->  of a region: {"pixels","layers":[{"layer","cells":[[c,r]…],"polygons":[…],
+ *                                         "tiles":[[c,r]…]}]}
+ * POST /v1/pick  the same across locales, without layer
+ *   ->  {"status","locale","revision","hit","tile"}; a region's layers have "locale" and "revision"
+ * GET  …/pick?eye=&target=&up=&fov_y_deg=&viewport=&pixel=&tile_side=&tile=hex,5&layer=
+ *   ->  as of one pixel
  *
- * The tile is the logical one of the heightfield that was hit (text P); a mesh has none. A camera
+ * The tile is the logical one of the heightfield that was hit (text P), of tile_side cells, which
+ * a mesh has not; or, with `tile`, that of the plan (terrain/plan_tile.h) in the frame of the
+ * locale. A region gives everything that the centres of its pixels show, each cell once. A camera
  * without `up` that looks along the Z axis has +Y upwards in its picture, as a map has north.
  */
 #include "api/calls.h"
 
-#include "api/options.h"
 #include "api/encode.h"
+#include "api/options.h"
+#include "terrain/field/heightfield_data.h"
+#include "terrain/plan_tile.h"
+#include "world/ask/across.h"
+#include "world/values/placement.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Where the rays come from: a camera, or a matrix. */
 struct view {
@@ -29,6 +44,19 @@ struct pick_options {
     struct layer_choice choice;
     struct view view;
     uint64_t tile_side;
+    bool has_plan_tiles; /* of this shape and side, not of tile_side cells */
+    int shape;
+    double side_m;
+    struct crossing *crossings; /* across locales: room for all of them */
+};
+
+static const char *const shape_names[] = {"hex", "square", NULL}; /* by enum plan_tile_shape */
+
+/* What a ray has met. */
+struct picked {
+    const struct locale *locale; /* NULL: nothing */
+    struct locale_hit hit;
+    struct vec3 place; /* hit.at.point in the locale's frame */
 };
 
 static enum err_code decode_camera(const cJSON *json, struct camera *out, struct err *err)
@@ -50,12 +78,14 @@ static enum err_code decode_camera(const cJSON *json, struct camera *out, struct
     return ERR_OK;
 }
 
-/* Is the view given in exactly one of the two ways? */
+/* Is the view given in exactly one of the two ways, and what is picked in one of the four? */
 static enum err_code check_given(struct call *call, struct err *err)
 {
+    static const char *const picks[] = {"pixel", "pixels", "rectangle", "lasso"};
     const cJSON *view = json_given(call->json, "camera");
     const cJSON *inverse = json_given(call->json, "inverse_view_projection");
-    bool has_pixel = json_given(call->json, "pixel") != NULL;
+    const char *last = "pixel";
+    int given = 0;
 
     if ((view != NULL) == (inverse != NULL)) {
         err_set(err, ERR_BAD_INPUT,
@@ -67,10 +97,20 @@ static enum err_code check_given(struct call *call, struct err *err)
         err_set(err, ERR_BAD_INPUT, "depth belongs to inverse_view_projection, not to camera");
         return err_at(err, "/depth");
     }
-    if (has_pixel == (json_given(call->json, "pixels") != NULL)) {
-        err_set(err, ERR_BAD_INPUT, "exactly one of pixel and pixels must be given, not %s",
-                has_pixel ? "both" : "neither");
-        return err_at(err, has_pixel ? "/pixels" : "/pixel");
+    for (size_t i = 0; i < sizeof picks / sizeof *picks; i++)
+        if (json_given(call->json, picks[i])) {
+            last = picks[i];
+            given++;
+        }
+    if (given != 1) {
+        err_set(err, ERR_BAD_INPUT,
+                "exactly one of pixel, pixels, rectangle and lasso must be given, not %s",
+                given ? "several" : "none");
+        return err_at(err, "/%s", last);
+    }
+    if (json_given(call->json, "step") && (*last == 'p')) {
+        err_set(err, ERR_BAD_INPUT, "step belongs to rectangle or lasso, not to %s", last);
+        return err_at(err, "/step");
     }
     return ERR_OK;
 }
@@ -109,13 +149,98 @@ static enum err_code decode_view(struct call *call, struct view *out, struct err
     return check_view(out, "/camera/", "/", err);
 }
 
+/* {"shape","side"} of a body. */
+static enum err_code decode_tile_object(const cJSON *tile, struct pick_options *out,
+                                        struct err *err)
+{
+    static const char *const members[] = {"shape", "side", NULL};
+
+    if (!cJSON_IsObject(tile)) {
+        err_set(err, ERR_BAD_INPUT, "an object with shape and side was expected, not %s",
+                json_kind(tile));
+        return err_at(err, "/tile");
+    }
+    if (json_only_members(tile, members, "/tile", err))
+        return err->code;
+    if (json_get_word(json_member(tile, "shape"), shape_names, &out->shape, err))
+        return err_at(err, "/tile/shape");
+    if (json_get_number(json_member(tile, "side"), &out->side_m, err))
+        return err_at(err, "/tile/side");
+    return ERR_OK;
+}
+
+/* shape,side of a query. */
+static enum err_code decode_tile_words(struct span value, struct pick_options *out, struct err *err)
+{
+    for (out->shape = 0; shape_names[out->shape]; out->shape++) {
+        size_t length = strlen(shape_names[out->shape]);
+        struct span side;
+
+        if (value.length <= length || memcmp(value.at, shape_names[out->shape], length) != 0 ||
+            value.at[length] != ',')
+            continue;
+        side = (struct span){value.at + length + 1, value.length - length - 1};
+        if (span_number(side, &out->side_m))
+            return ERR_OK;
+    }
+    err_set(err, ERR_BAD_INPUT, "tile=%.*s: expected hex,SIDE or square,SIDE",
+            value.length < 64 ? (int)value.length : 64, value.at ? value.at : "");
+    return err_at(err, "tile");
+}
+
+static enum err_code decode_tile(struct call *call, struct pick_options *out, struct err *err)
+{
+    const cJSON *tile = call->json ? json_given(call->json, "tile") : NULL;
+    const char *slash = tile ? "/" : "";
+    bool has_side = call->json && json_given(call->json, "tile_side");
+
+    out->tile_side = 1;
+    if (option_integer(call, "tile_side", 1, HEIGHTFIELD_SIDE_MAX, &out->tile_side, err))
+        return err->code;
+    if (tile && decode_tile_object(tile, out, err))
+        return err->code;
+    out->has_plan_tiles = tile != NULL;
+    for (size_t i = 0; i < call->query_count; i++) {
+        has_side |= span_equals(call->query[i].name, "tile_side");
+        if (!span_equals(call->query[i].name, "tile"))
+            continue;
+        if (tile) {
+            err_set(err, ERR_BAD_INPUT, "tile is given in the query and in the body");
+            return err_at(err, "/tile");
+        }
+        if (decode_tile_words(call->query[i].value, out, err))
+            return err->code;
+        out->has_plan_tiles = true;
+    }
+    if (out->has_plan_tiles && has_side) {
+        err_set(err, ERR_BAD_INPUT, "tile is in metres and tile_side in cells; give one of them");
+        return err_at(err, "%stile", slash);
+    }
+    if (out->has_plan_tiles &&
+        !(out->side_m >= PLAN_TILE_SIDE_MIN_M && out->side_m <= PLAN_TILE_SIDE_MAX_M)) {
+        double limit =
+            out->side_m < PLAN_TILE_SIDE_MIN_M ? PLAN_TILE_SIDE_MIN_M : PLAN_TILE_SIDE_MAX_M;
+
+        err_limit(err, ERR_BAD_INPUT, limit, out->side_m,
+                  "the side of a tile is %g m, must be %g to %g m", out->side_m,
+                  PLAN_TILE_SIDE_MIN_M, PLAN_TILE_SIDE_MAX_M);
+        return err_at(err, tile ? "/tile/side" : "tile");
+    }
+    return ERR_OK;
+}
+
+/* After the view. Without a locale the question is asked across all of them. */
 static enum err_code decode_options(struct call *call, struct pick_options *out, struct err *err)
 {
-    out->tile_side = 1;
-    if (option_integer(call, "tile_side", 1, HEIGHTFIELD_SIDE_MAX, &out->tile_side, err) ||
-        option_choose(call, &out->choice, err) || call_check_budget_rays(call, &out->choice, err))
+    if (decode_tile(call, out, err))
         return err->code;
-    return ERR_OK;
+    if (call->locale)
+        return option_choose(call, &out->choice, err) ||
+                       call_check_budget_rays(call, &out->choice, err)
+                   ? err->code
+                   : ERR_OK;
+    out->crossings = call_alloc(call, (call->snapshot->locale_count + 1) * sizeof *out->crossings);
+    return out->crossings ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory to cross the locales");
 }
 
 /* An error that has no pointer yet is the pixel's. */
@@ -134,7 +259,80 @@ static enum err_code ray_of(const struct view *view, const double pixel[2], stru
                : ERR_OK;
 }
 
-static void encode_tile(struct json_writer *w, const struct logical_tile *tile)
+/* ---- what rays meet -------------------------------------------------------------------------- */
+
+static void ask(struct call *call, const struct pick_options *options, const struct ray *rays,
+                size_t count, struct picked *picked)
+{
+    struct locale_hit hits[CALL_RAYS_TOGETHER];
+
+    if (call->locale)
+        locale_rays(&options->choice, rays, count, RAY_CLOSEST, hits);
+    for (size_t i = 0; i < count; i++) {
+        struct across_hit across;
+
+        if (call->locale) {
+            picked[i].locale = hits[i].at.t != INFINITY ? call->locale : NULL;
+            picked[i].hit = hits[i];
+            picked[i].place = hits[i].at.point;
+            continue;
+        }
+        snapshot_ray(call->snapshot, &rays[i], RAY_CLOSEST, options->crossings, &across);
+        picked[i].locale = across.locale;
+        if (!across.locale)
+            continue;
+        picked[i].hit = across.hit;
+        picked[i].place =
+            placement_to_locale(&across.locale->manifest.placement, across.hit.at.point);
+    }
+}
+
+/* The indices of the tile of a hit; false: it has none. */
+static bool tile_index(const struct pick_options *options, const struct picked *picked,
+                       struct plan_tile *out)
+{
+    const uint32_t *cell = picked->hit.at.cell;
+
+    if (options->has_plan_tiles)
+        return plan_tile_at((enum plan_tile_shape)options->shape, options->side_m, picked->place.x,
+                            picked->place.y, out);
+    if (picked->hit.layer->kind != LAYER_HEIGHTFIELD)
+        return false;
+    out->index[0] = (int64_t)(cell[0] / options->tile_side);
+    out->index[1] = (int64_t)(cell[1] / options->tile_side);
+    return true;
+}
+
+static void encode_plan_tile(struct json_writer *w, const struct pick_options *options,
+                             const struct picked *picked, const struct plan_tile *tile)
+{
+    bool is_hex = options->shape == PLAN_TILE_HEX;
+    const struct layer *layer = picked->hit.layer;
+    struct vec3 center = {tile->center[0], tile->center[1], NAN};
+    struct ground_triangle ground;
+    double u, v;
+
+    if (layer->kind == LAYER_HEIGHTFIELD &&
+        heightfield_to_grid(layer->field, (struct vec2){center.x, center.y}, &u, &v)) {
+        heightfield_triangle_at(layer->field, u, v, &ground);
+        if (ground.triangle >= 0)
+            center.z = ground.height_m;
+    }
+    json_begin_object(w);
+    json_key(w, "shape");
+    json_string(w, shape_names[options->shape]);
+    json_key(w, is_hex ? "q" : "column");
+    json_number(w, (double)tile->index[0]);
+    json_key(w, is_hex ? "r" : "row");
+    json_number(w, (double)tile->index[1]);
+    json_key(w, "side");
+    json_number(w, options->side_m);
+    json_key(w, "center");
+    json_vec3(w, center);
+    json_end_object(w);
+}
+
+static void encode_cell_tile(struct json_writer *w, const struct logical_tile *tile)
 {
     json_begin_object(w);
     json_key(w, "column");
@@ -150,42 +348,66 @@ static void encode_tile(struct json_writer *w, const struct logical_tile *tile)
     json_end_object(w);
 }
 
-/* The ray's answer as members of an open object. */
-static void answer_ray(struct call *call, const struct pick_options *options, const struct ray *ray)
+static void encode_locale_members(struct json_writer *w, const struct locale *locale)
+{
+    json_key(w, "locale");
+    if (locale)
+        json_string(w, locale->id);
+    else
+        json_null(w);
+    json_key(w, "revision");
+    if (locale)
+        json_integer(w, locale->revision);
+    else
+        json_null(w);
+}
+
+/* The answer of one ray as members of an open object. */
+static void encode_picked(struct call *call, const struct pick_options *options,
+                          const struct picked *picked)
 {
     struct json_writer *w = &call->out;
-    struct logical_tile tile;
-    struct locale_hit hit;
-    bool is_hit = locale_ray(&options->choice, ray, RAY_CLOSEST, &hit, NULL);
+    struct logical_tile logical;
+    struct plan_tile tile;
 
     json_key(w, "status");
-    json_string(w, is_hit ? "hit" : "miss");
+    json_string(w, picked->locale ? "hit" : "miss");
+    if (!call->locale)
+        encode_locale_members(w, picked->locale);
     json_key(w, "hit");
-    if (is_hit) {
+    if (picked->locale) {
         json_begin_object(w);
-        encode_hit_members(w, &hit);
+        encode_hit_members(w, &picked->hit);
         json_end_object(w);
     } else {
         json_null(w);
     }
     json_key(w, "tile");
-    if (is_hit && hit.layer->kind == LAYER_HEIGHTFIELD) {
-        pick_logical_tile(hit.layer->field, hit.at.cell, (uint32_t)options->tile_side, &tile);
-        encode_tile(w, &tile);
-    } else {
+    if (!picked->locale || !tile_index(options, picked, &tile)) {
         json_null(w);
+    } else if (options->has_plan_tiles) {
+        encode_plan_tile(w, options, picked, &tile);
+    } else {
+        pick_logical_tile(picked->hit.layer->field, picked->hit.at.cell,
+                          (uint32_t)options->tile_side, &logical);
+        encode_cell_tile(w, &logical);
     }
 }
 
 static enum err_code answer_one(struct call *call, const struct pick_options *options,
                                 const double pixel[2], const char *slash, struct err *err)
 {
+    struct picked picked;
     struct ray ray;
 
     if (ray_of(&options->view, pixel, &ray, err))
         return err->pointer[0] ? err->code : err_at(err, "%spixel", slash);
-    call_begin_answer(call);
-    answer_ray(call, options, &ray);
+    if (call->locale)
+        call_begin_answer(call);
+    else
+        json_begin_object(&call->out);
+    ask(call, options, &ray, 1, &picked);
+    encode_picked(call, options, &picked);
     json_end_object(&call->out);
     return ERR_OK;
 }
@@ -193,35 +415,299 @@ static enum err_code answer_one(struct call *call, const struct pick_options *op
 static enum err_code answer_many(struct call *call, const struct pick_options *options,
                                  const struct json_batch *batch, struct err *err)
 {
-    call_begin_results(call);
+    if (call->locale) {
+        call_begin_results(call);
+    } else {
+        json_begin_object(&call->out);
+        json_key(&call->out, "results");
+        json_begin_array(&call->out);
+    }
     for (size_t i = 0; i < batch->count; i++) {
+        struct picked picked;
         struct ray ray;
 
         if (call_check_budget(call, i, err))
             return err->code;
         if (ray_of(&options->view, batch->numbers + 2 * i, &ray, err))
             return err->pointer[0] ? err->code : err_at(err, "/pixels/%zu", i);
+        ask(call, options, &ray, 1, &picked);
         json_begin_object(&call->out);
-        answer_ray(call, options, &ray);
+        encode_picked(call, options, &picked);
         json_end_object(&call->out);
     }
     call_end_results(call);
     return ERR_OK;
 }
 
-enum err_code pick_post_answer(struct call *call, struct err *err)
+/* ---- regions of the screen ------------------------------------------------------------------- */
+
+enum { LASSO_POINTS_MAX = 1000, STEP_MAX = 1000 };
+
+/* The pixels whose centres are in a rectangle or a lasso, each step-th across and down. */
+struct region {
+    size_t corner_count; /* 0: the whole box */
+    double (*corners)[2];
+    double *cuts;                   /* room for the places where a row meets the outline */
+    double first[2], columns, rows; /* the centre of the box's first pixel, and how many */
+    uint64_t step;
+};
+
+/* One thing that is shown, once: a cell, a polygon, a tile. */
+struct shown {
+    const struct locale *locale;
+    const struct layer *layer;
+    enum { SHOWN_CELL, SHOWN_POLYGON, SHOWN_TILE } kind;
+    int64_t at[2]; /* row or r first, then column or q; of a polygon 0 and its number */
+};
+
+static int by_what(const void *left, const void *right)
 {
-    static const char *const batches[] = {"pixels", NULL};
-    static const char *const items[] = {
-        "camera", "inverse_view_projection", "depth", "viewport", "pixel", "pixels", NULL};
-    static const char *const names[] = {"tile_side", "layer", NULL};
-    struct pick_options options;
+    const struct shown *a = left, *b = right;
+    int order = a->locale == b->locale ? 0 : strcmp(a->locale->id, b->locale->id);
+
+    if (!order && a->layer != b->layer)
+        order = strcmp(a->layer->id, b->layer->id);
+    if (!order)
+        order = (a->kind > b->kind) - (a->kind < b->kind);
+    for (int i = 0; i < 2 && !order; i++)
+        order = (a->at[i] > b->at[i]) - (a->at[i] < b->at[i]);
+    return order;
+}
+
+static enum err_code decode_lasso(struct call *call, const cJSON *lasso, struct region *out,
+                                  double box[4], struct err *err)
+{
+    int count = cJSON_IsArray(lasso) ? cJSON_GetArraySize(lasso) : 0;
+    const cJSON *point = NULL;
+
+    if (count < 3 || count > LASSO_POINTS_MAX) {
+        err_limit(err, count < 3 ? ERR_BAD_INPUT : ERR_TOO_MANY_ITEMS,
+                  count < 3 ? 3 : LASSO_POINTS_MAX, count,
+                  "a lasso has 3 to %d corners, this has %d", LASSO_POINTS_MAX, count);
+        return err_at(err, "/lasso");
+    }
+    out->corners = call_alloc(call, (size_t)count * sizeof *out->corners);
+    out->cuts = call_alloc(call, (size_t)count * sizeof *out->cuts);
+    if (!out->corners || !out->cuts)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a lasso");
+    box[0] = box[1] = INFINITY;
+    box[2] = box[3] = -INFINITY;
+    cJSON_ArrayForEach(point, lasso)
+    {
+        double *corner = out->corners[out->corner_count];
+
+        if (json_get_numbers(point, 2, corner, err))
+            return err_at(err, "/lasso/%zu", out->corner_count);
+        for (int axis = 0; axis < 2; axis++) {
+            box[axis] = fmin(box[axis], corner[axis]);
+            box[2 + axis] = fmax(box[2 + axis], corner[axis]);
+        }
+        out->corner_count++;
+    }
+    return ERR_OK;
+}
+
+static enum err_code decode_region(struct call *call, const struct view *view, struct region *out,
+                                   struct err *err)
+{
+    const cJSON *rectangle = json_given(call->json, "rectangle");
+    const double sides[2] = {view->viewport.width_px, view->viewport.height_px};
+    double box[4], counts[2];
+
+    *out = (struct region){.step = 1};
+    if (rectangle && json_get_numbers(rectangle, 4, box, err))
+        return err_at(err, "/rectangle");
+    if (!rectangle && decode_lasso(call, json_given(call->json, "lasso"), out, box, err))
+        return err->code;
+    if (option_integer(call, "step", 1, STEP_MAX, &out->step, err))
+        return err->code;
+    for (int axis = 0; axis < 2; axis++) {
+        double low = fmax(fmin(box[axis], box[axis + 2]), 0);
+        double high = fmin(fmax(box[axis], box[axis + 2]), sides[axis]);
+
+        out->first[axis] = ceil(low - 0.5) + 0.5;
+        counts[axis] =
+            fmax(0, floor((ceil(high - 0.5) - 0.5 - out->first[axis]) / (double)out->step) + 1);
+    }
+    out->columns = counts[0];
+    out->rows = counts[1];
+    if (counts[0] * counts[1] <= API_REGION_PIXELS_MAX)
+        return ERR_OK;
+    err_limit(err, ERR_TOO_MANY_ITEMS, API_REGION_PIXELS_MAX, counts[0] * counts[1],
+              "the region's box has %.0f pixels at a step of %d, the most is %d",
+              counts[0] * counts[1], (int)out->step, API_REGION_PIXELS_MAX);
+    return err_at(err, rectangle ? "/rectangle" : "/lasso");
+}
+
+static int by_place(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* The outline's meetings with a row of pixels, in order; inside is from an even one to the next. */
+static size_t cut_row(const struct region *region, double y)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < region->corner_count; i++) {
+        const double *a = region->corners[i];
+        const double *b = region->corners[(i + 1) % region->corner_count];
+
+        if ((a[1] <= y) != (b[1] <= y))
+            region->cuts[count++] = a[0] + (b[0] - a[0]) * ((y - a[1]) / (b[1] - a[1]));
+    }
+    qsort(region->cuts, count, sizeof *region->cuts, by_place);
+    return count;
+}
+
+/* Appends what a ray has met: a cell or polygon, and its tile. */
+static size_t note(const struct pick_options *options, const struct picked *picked,
+                   struct shown *shown, size_t count)
+{
+    const struct layer *layer = picked->hit.layer;
+    const uint32_t *cell = picked->hit.at.cell;
+    struct plan_tile tile;
+
+    if (!picked->locale)
+        return count;
+    if (layer->kind == LAYER_HEIGHTFIELD)
+        shown[count++] = (struct shown){picked->locale, layer, SHOWN_CELL, {cell[1], cell[0]}};
+    else
+        shown[count++] =
+            (struct shown){picked->locale, layer, SHOWN_POLYGON, {0, picked->hit.polygon}};
+    if (tile_index(options, picked, &tile))
+        shown[count++] =
+            (struct shown){picked->locale, layer, SHOWN_TILE, {tile.index[1], tile.index[0]}};
+    return count;
+}
+
+static size_t unique(struct shown *shown, size_t count)
+{
+    size_t kept = 0;
+
+    if (count > 1)
+        qsort(shown, count, sizeof *shown, by_what);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || by_what(&shown[kept - 1], &shown[i]) != 0)
+            shown[kept++] = shown[i];
+    return kept;
+}
+
+/* Those of one layer and kind, from shown[i] on; returns the first one after them. */
+static size_t encode_kind(struct json_writer *w, const char *name, int kind,
+                          const struct shown *shown, size_t count, size_t i)
+{
+    const struct layer *layer = i < count ? shown[i].layer : NULL;
+
+    json_key(w, name);
+    json_begin_array(w);
+    for (; i < count && shown[i].layer == layer && (int)shown[i].kind == kind; i++) {
+        if (kind == SHOWN_POLYGON) {
+            json_integer(w, (uint64_t)shown[i].at[1]);
+            continue;
+        }
+        json_begin_array(w);
+        json_number(w, (double)shown[i].at[1]);
+        json_number(w, (double)shown[i].at[0]);
+        json_end_array(w);
+    }
+    json_end_array(w);
+    return i;
+}
+
+static void encode_region(struct call *call, size_t asked, const struct shown *shown, size_t count)
+{
+    struct json_writer *w = &call->out;
+
+    if (call->locale)
+        call_begin_answer(call);
+    else
+        json_begin_object(w);
+    json_key(w, "pixels");
+    json_integer(w, asked);
+    json_key(w, "layers");
+    json_begin_array(w);
+    for (size_t i = 0; i < count;) {
+        const struct layer *layer = shown[i].layer;
+        size_t end = i;
+
+        json_begin_object(w);
+        if (!call->locale)
+            encode_locale_members(w, shown[i].locale);
+        json_key(w, "layer");
+        json_string(w, layer->id);
+        while (end < count && shown[end].layer == layer)
+            end++;
+        i = encode_kind(w, "cells", SHOWN_CELL, shown, end, i);
+        i = encode_kind(w, "polygons", SHOWN_POLYGON, shown, end, i);
+        i = encode_kind(w, "tiles", SHOWN_TILE, shown, end, i);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+/* The rays of a region, a row of pixels at a time. */
+static enum err_code answer_region(struct call *call, const struct pick_options *options,
+                                   const struct region *region, struct err *err)
+{
+    size_t most = (size_t)(region->columns * region->rows), asked = 0, count = 0, waiting = 0;
+    struct shown *shown;
+    struct picked picked[CALL_RAYS_TOGETHER];
+    struct ray rays[CALL_RAYS_TOGETHER];
+
+    if (call_take_items(call, most, err) || (most > 4096 && call_offload(call, err)))
+        return err->code;
+    shown = call_alloc(call, (2 * most + 1) * sizeof *shown);
+    if (!shown)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %zu pixels", most);
+    for (double row = 0; row < region->rows; row++) {
+        double pixel[2] = {0, region->first[1] + row * (double)region->step};
+        size_t cuts = cut_row(region, pixel[1]), passed = 0;
+
+        for (double column = 0; column < region->columns; column++) {
+            pixel[0] = region->first[0] + column * (double)region->step;
+            while (passed < cuts && region->cuts[passed] <= pixel[0])
+                passed++;
+            if (region->corner_count > 0 && passed % 2 == 0)
+                continue;
+            if (call_check_budget(call, asked, err) ||
+                ray_of(&options->view, pixel, &rays[waiting], err))
+                return err->code;
+            asked++;
+            if (++waiting < CALL_RAYS_TOGETHER)
+                continue;
+            ask(call, options, rays, waiting, picked);
+            for (size_t i = 0; i < waiting; i++)
+                count = note(options, &picked[i], shown, count);
+            waiting = 0;
+        }
+    }
+    ask(call, options, rays, waiting, picked);
+    for (size_t i = 0; i < waiting; i++)
+        count = note(options, &picked[i], shown, count);
+    encode_region(call, asked, shown, unique(shown, count));
+    return ERR_OK;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static enum err_code answer_post(struct call *call, struct err *err)
+{
+    struct pick_options options = {.tile_side = 1};
+    struct region region;
     struct json_batch batch;
     double pixel[2];
 
-    if (options_open_mixed(call, batches, items, names, err) || check_given(call, err) ||
-        decode_view(call, &options.view, err))
+    if (check_given(call, err) || decode_view(call, &options.view, err))
         return err->code;
+    if (json_given(call->json, "rectangle") || json_given(call->json, "lasso"))
+        return decode_region(call, &options.view, &region, err) ||
+                       decode_options(call, &options, err)
+                   ? err->code
+                   : answer_region(call, &options, &region, err);
     if (json_given(call->json, "pixels"))
         return option_batch(call, &json_shape_pixels, &batch, err) ||
                        decode_options(call, &options, err)
@@ -232,12 +718,36 @@ enum err_code pick_post_answer(struct call *call, struct err *err)
     return decode_options(call, &options, err) ? err->code
                                                : answer_one(call, &options, pixel, "/", err);
 }
+
+static const char *const batches[] = {"pixels", NULL};
+static const char *const items[] = {"camera",    "inverse_view_projection",
+                                    "depth",     "viewport",
+                                    "pixel",     "pixels",
+                                    "rectangle", "lasso",
+                                    NULL};
+
+enum err_code pick_post_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"tile_side", "tile", "step", "layer", NULL};
+
+    return options_open_mixed(call, batches, items, names, err) ? err->code
+                                                                : answer_post(call, err);
+}
 API_HANDLER(pick_post, 1, CALL_NEEDS_LOCALE)
+
+enum err_code world_pick_post_answer(struct call *call, struct err *err)
+{
+    static const char *const names[] = {"tile_side", "tile", "step", NULL};
+
+    return options_open_mixed(call, batches, items, names, err) ? err->code
+                                                                : answer_post(call, err);
+}
+API_HANDLER(world_pick_post, 0, CALL_NEEDS_NOTHING)
 
 enum err_code pick_get_answer(struct call *call, struct err *err)
 {
-    static const char *const names[] = {"eye",   "target",    "up",    "fov_y_deg", "viewport",
-                                        "pixel", "tile_side", "layer", NULL};
+    static const char *const names[] = {"eye",   "target",    "up",   "fov_y_deg", "viewport",
+                                        "pixel", "tile_side", "tile", "layer",     NULL};
     struct pick_options options = {.view.camera.fov_y_deg = PICK_FOV_Y_DEG};
     struct camera *camera = &options.view.camera;
     double pixel[2];
