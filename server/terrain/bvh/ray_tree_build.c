@@ -29,6 +29,7 @@ enum {
     SCALE_MAX = 1000,
     GRID_BITS = 16,
     TRIANGLES_MAX = 1 << 28,
+    NODE_FULL = 56,        /* triangles that fill the blocks of a node */
     TRIANGLES_A_NODE = 24, /* or more, mostly */
     TRIANGLES_A_UNIT = 4   /* of a pace, of one node */
 };
@@ -154,10 +155,12 @@ struct making {
 
 #define SECOND 0x80000000u
 
-/* Eight parts at most of a range, cut where they are largest; their number. */
+/* Eight parts at most of a range, cut where they are largest; their number. A part that fills a
+ * node of blocks is left to that node: cut here, its parts would be nodes with two children. */
 static unsigned parts_make(const struct making *m, const struct ray_tree_range *whole,
                            struct ray_tree_range parts[RAY_TREE_WIDE])
 {
+    uint32_t most = whole->count > NODE_FULL ? NODE_FULL : RAY_TREE_WIDE;
     unsigned count = 1;
 
     parts[0] = *whole;
@@ -166,7 +169,7 @@ static unsigned parts_make(const struct making *m, const struct ray_tree_range *
         unsigned best = RAY_TREE_WIDE;
 
         for (unsigned i = 0; i < count; i++)
-            if (parts[i].count > RAY_TREE_WIDE &&
+            if (parts[i].count > most &&
                 (best == RAY_TREE_WIDE || parts[i].surface > parts[best].surface))
                 best = i;
         if (best == RAY_TREE_WIDE)

@@ -53,7 +53,7 @@ enum {
 };
 
 #define ROOT_SHARE 0.21   /* floors for each of the root's cells, of a leaf's most */
-#define CELLS_MOST 1.0    /* of the root, for each floor: most are empty then */
+#define FILL_LEAST 0.57   /* sparser ground gets no more cells: most would be empty */
 #define STACKED_LEAST 1.5 /* with more floors over a place than this the next one is expected */
 
 /* Seen from above. */
@@ -292,7 +292,7 @@ static enum err_code side_choose(struct root_work *w, const struct mesh_making *
     double narrow = fmin(w->box.x_max - w->box.x_min, w->box.y_max - w->box.y_min);
     double least = GRID_CELL_NEARS * h->near, floors = (double)w->floors;
     double fill = w->area / ((w->box.x_max - w->box.x_min) * (w->box.y_max - w->box.y_min));
-    double cells = fmin(floors / (h->max_polygons * ROOT_SHARE * fill), floors * CELLS_MOST);
+    double cells = floors / (h->max_polygons * ROOT_SHARE * fmax(fill, FILL_LEAST));
     int bits = (int)fmin(floor(log2(fmax(cells, 1)) / 2 + 0.25), fmin(h->max_depth, SIDE_BITS_MAX));
     bool pays = false;
 
