@@ -87,6 +87,23 @@ static bool read_field(const struct json_tape *tape, uint32_t object, struct hei
     return true;
 }
 
+/* The least and greatest sample, of the layer's bounds; null: there is none. */
+static bool read_range(const struct json_tape *tape, uint32_t object, float range[2])
+{
+    uint32_t bounds = json_tape_find(tape, object, "bounds");
+    double low[3], high[3];
+
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
+    if (bounds == 0 || tape->tokens[bounds].kind == JSON_NULL)
+        return bounds != 0;
+    if (!get_numbers(tape, bounds, "min", 3, low) || !get_numbers(tape, bounds, "max", 3, high))
+        return false;
+    range[0] = (float)low[2];
+    range[1] = (float)high[2];
+    return true;
+}
+
 static bool read_layer(const struct json_tape *tape, uint32_t object, enum triangulation split,
                        struct followed_layer *out)
 {
@@ -105,7 +122,7 @@ static bool read_layer(const struct json_tape *tape, uint32_t object, enum trian
     out->role = (enum layer_role)role;
     out->spec.triangulation = split;
     if (kind == LAYER_HEIGHTFIELD)
-        return read_field(tape, object, &out->spec);
+        return read_field(tape, object, &out->spec) && read_range(tape, object, out->range);
     if (transform == 0)
         return true;
     out->is_posed = true;

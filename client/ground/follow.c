@@ -18,6 +18,8 @@
  */
 #include "client/ground/follow.h"
 
+#include "client/ground/put.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,11 +112,30 @@ void followed_layer_clear(struct followed_layer *layer)
 
 bool followed_layer_set(struct following *f, struct followed_layer *layer, struct layer *value)
 {
+    if (value && value->kind == LAYER_HEIGHTFIELD && layer->part.is_part) {
+        struct layer *part = value;
+
+        value = layer_widened(part, layer->range);
+        layer_unref(part);
+    }
     if (!value)
         return false;
     layer_unref(layer->value);
     layer->value = value;
+    layer->is_range_changed = false;
     f->is_changed = true;
+    return true;
+}
+
+bool following_widen(struct following *f)
+{
+    for (size_t i = 0; i < f->layer_count; i++) {
+        struct followed_layer *layer = &f->layers[i];
+
+        if (layer->is_range_changed && layer->value && layer->part.is_part &&
+            !followed_layer_set(f, layer, layer_ref(layer->value)))
+            return false;
+    }
     return true;
 }
 

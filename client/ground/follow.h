@@ -36,10 +36,12 @@ struct followed_layer {
     enum layer_role role;
     struct heightfield_spec spec; /* of a field */
     struct held_part part;
-    struct layer *value; /* NULL: it is not whole yet */
-    bool is_stale;       /* another one by now: fetched again after the next document */
-    uint64_t low, high;  /* the revisions of what it was made of */
-    bool is_posed;       /* the document has a pose: */
+    float range[2];        /* the least and greatest sample of the daemon's field */
+    bool is_range_changed; /* since the value was made */
+    struct layer *value;   /* NULL: it is not whole yet */
+    bool is_stale;         /* another one by now: fetched again after the next document */
+    uint64_t low, high;    /* the revisions of what it was made of */
+    bool is_posed;         /* the document has a pose: */
     struct pose posed;
     bool has_pose; /* so has the feed: its last one */
     struct kota_ground_pose pose;
@@ -102,6 +104,9 @@ struct followed_layer *followed_layer(struct following *f, const char *id);
 void followed_layer_clear(struct followed_layer *layer);
 /* Takes the value; false: it is NULL. */
 bool followed_layer_set(struct following *f, struct followed_layer *layer, struct layer *value);
+
+/* Gives parts of fields the ranges that have changed. False: no memory. */
+bool following_widen(struct following *f);
 
 /* It ends for good, with the error. Returns false. */
 bool following_refuse(struct following *f, const struct err *err);

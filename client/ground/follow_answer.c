@@ -357,6 +357,8 @@ static bool carry_layer(struct following *f, struct followed_layer *now,
     *old = (struct followed_layer){.id = ""};
     now->is_posed = fresh.is_posed;
     now->posed = fresh.posed;
+    memcpy(now->range, fresh.range, sizeof now->range);
+    now->is_range_changed = true; /* perhaps */
     if (!now->value || layer_fits(now->value, manifest->triangulation, manifest->gravity))
         return true;
     now->spec.triangulation = manifest->triangulation;
@@ -415,6 +417,10 @@ bool following_settle(struct following *f, struct err *err)
 {
     bool is_as_document = true;
 
+    if (!following_widen(f)) {
+        err_set(err, ERR_NO_MEMORY, "no memory for the layers of %s", f->held->id);
+        return false;
+    }
     for (size_t i = 0; i < f->layer_count; i++) {
         struct followed_layer *layer = &f->layers[i];
         struct kota_ground_pose pose = {.yaw_deg = layer->posed.yaw_deg};

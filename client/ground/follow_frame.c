@@ -175,14 +175,33 @@ static void apply_resync(struct following *f, const struct frame *frame)
         instead_fetch(f, NULL);
 }
 
+/* For the next edit or tick. */
+static void apply_range(struct following *f, const struct frame *frame)
+{
+    struct followed_layer *layer = frame->layer[0] ? followed_layer(f, frame->layer) : NULL;
+
+    if (isnan(frame->range[0])) {
+        if (!fetch_add(f, FETCH_DOCUMENT, NULL, NULL, false))
+            instead_fetch(f, NULL);
+    } else if (layer) {
+        memcpy(layer->range, frame->range, sizeof layer->range);
+        layer->is_range_changed = true;
+    }
+}
+
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static void apply(struct following *f, const struct frame *frame)
 {
+    if ((frame->kind == FRAME_EDIT || frame->kind == FRAME_TICK) && !following_widen(f))
+        instead_fetch(f, NULL);
     switch (frame->kind) {
     case FRAME_EDIT:
         apply_edit(f, frame);
         break;
+    case FRAME_RANGE:
+        apply_range(f, frame);
+        return;
     case FRAME_POSE:
         apply_pose(f, frame);
         return;
@@ -260,7 +279,7 @@ bool following_frame(void *context, const struct frame *frame)
         apply(f, frame);
     else if (!enqueue(f, frame))
         return false;
-    if (frame->kind != FRAME_POSE && !f->is_gone)
+    if (frame->kind != FRAME_POSE && frame->kind != FRAME_RANGE && !f->is_gone)
         f->taken = frame->revision;
     return !f->is_refused;
 }

@@ -122,6 +122,14 @@ struct layer *layer_after_samples(const struct layer *layer, const struct sample
     return field ? layer_create_heightfield(layer->id, field, err) : NULL;
 }
 
+struct layer *layer_widened(const struct layer *layer, const float range[2])
+{
+    struct err ignored = {.code = ERR_OK};
+    struct heightfield *field = heightfield_widened(layer->field, range[0], range[1], &ignored);
+
+    return field ? layer_create_heightfield(layer->id, field, &ignored) : NULL;
+}
+
 struct layer *layer_posed(const struct layer *layer, const struct kota_ground_pose *pose,
                           uint64_t transform_seq, struct err *err)
 {

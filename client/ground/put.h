@@ -24,6 +24,8 @@ struct layer *layer_after_polygons(const struct layer *layer, const void *bytes,
                                    struct err *err);
 struct layer *layer_after_samples(const struct layer *layer, const struct sample_rect *rect,
                                   const float *heights_m, struct err *err);
+/* A part of a field whose least and greatest sample are `range`; NULL: no memory. */
+struct layer *layer_widened(const struct layer *layer, const float range[2]);
 /* In another pose, with the velocity that comes with it. */
 struct layer *layer_posed(const struct layer *layer, const struct kota_ground_pose *pose,
                           uint64_t transform_seq, struct err *err);

@@ -13,8 +13,8 @@
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 16, LENGTH_MIN = HEAD_BYTES - LENGTH_BYTES };
 enum { FLAG_RECT = 1, FLAG_BOUNDS = 2, FLAG_SAMPLES = 4, FLAG_POLYGONS = 8 };
 
-static const size_t member_bytes[] = {
-    [FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64, [FRAME_RESYNC] = 0, [FRAME_TICK] = 0};
+static const size_t member_bytes[] = {[FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64,
+                                      [FRAME_RESYNC] = 0, [FRAME_TICK] = 0,  [FRAME_RANGE] = 8};
 
 static bool take_name(const char *at, size_t length, char *out, size_t size)
 {
@@ -67,6 +67,8 @@ bool frame_read(const void *bytes, size_t length, struct frame *out)
         return read_edit(out, at + HEAD_BYTES, flags, at + end, length - end);
     if (out->kind == FRAME_POSE)
         memcpy(out->pose, at + HEAD_BYTES, sizeof out->pose);
+    if (out->kind == FRAME_RANGE)
+        memcpy(out->range, at + HEAD_BYTES, sizeof out->range);
     if (out->kind != FRAME_HELLO)
         return true;
     memcpy(&version, at + HEAD_BYTES + 8, sizeof version);

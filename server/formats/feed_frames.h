@@ -11,7 +11,7 @@
 enum { FRAME_VERSION = 1, FRAME_BYTES_MAX = 1 << 20 };
 #define FRAME_MEDIA_TYPE "application/vnd.kota.feed"
 
-enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK };
+enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK, FRAME_RANGE };
 
 /* One frame; pointers are borrowed until the callback returns. */
 struct frame {
@@ -22,6 +22,7 @@ struct frame {
     uint32_t rect[4];
     double bounds[6];
     double pose[8];       /* translation, yaw in degrees, velocity, spin */
+    float range[2];       /* the least and greatest sample of a layer; NaN: not known */
     const float *samples; /* [rect[3]][rect[2]]; NULL: none */
     const void *polygons; /* an edit of polygons; NULL: none */
     size_t polygons_bytes;

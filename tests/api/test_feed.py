@@ -11,7 +11,7 @@ import time
 from daemon import BIN_DIR, Daemon, check, clean_environment, equal, problem
 from events import Stream
 from fields import NAN, Terrain, put_layer, put_locale, put_terrain
-from frames import EDIT, FEED, POSE, RESYNC, TICK, FrameStream, split
+from frames import EDIT, FEED, POSE, RESYNC, RANGE, TICK, FrameStream, split
 from oracle import f32
 from tap import case, rng, run, test
 
@@ -163,6 +163,28 @@ def _():
 
 
 # ---- frames -------------------------------------------------------------------------------------
+
+@test("a reader of a part has the least and greatest sample of the whole before an edit or a tick")
+def _():
+    put_terrain(daemon, "ranges", flat(20))
+    with FrameStream(daemon.port, at("ranges", "bounds=0,0,3,3")) as frames, \
+            FrameStream(daemon.port, at("ranges")) as all_:
+        first = edit("ranges", [9, 9, 1, 1], [500.0])
+        edit("ranges", [9, 9, 1, 1], [400.0])
+        inside = edit("ranges", [1, 1, 1, 1], [2.0])
+        frame = frames.frame()
+        equal((frame.kind, frame.layer, frame.numbers[1]), (RANGE, "ground", 400.0), str(frame))
+        frame = frames.frame()
+        equal((frame.kind, frame.revision), (EDIT, inside), str(frame))
+        last = edit("ranges", [9, 9, 1, 1], [3.0])
+        frame = frames.frame()
+        equal((frame.kind, frame.revision), (RANGE, last), str(frame))
+        check(frame.numbers[1] < 400, str(frame.numbers))
+        frame = frames.frame()
+        equal((frame.kind, frame.revision), (TICK, last), str(frame))
+        equal([all_.frame().revision for _ in range(4)], list(range(first, last + 1)), "a reader of all")
+
+
 
 @test("frames of polygons that are added and removed, as the daemon numbers them")
 def _():

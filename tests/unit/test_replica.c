@@ -319,6 +319,13 @@ static void edit_inside(const double bounds[4])
                          (bounds[1] + bounds[3]) / 2, 9, 0.5));
 }
 
+/* The greatest sample of land, far from those bounds, is another. */
+static void edit_beyond(double height_m)
+{
+    call(kota_edit("land", (const uint32_t[]){5, 6, 1, 1}, KOTA_SET,
+                   (const float[]){(float)height_m}));
+}
+
 static bool is_absent_at(const struct kota_ground_view *view, const double bounds[4])
 {
     double xy[2] = {random_in(&world.random, bounds[0], bounds[2]),
@@ -395,6 +402,7 @@ static void a_part_answers_what_it_holds(void **state)
             change_something();
         if (round % 4 == 2)
             change_layers();
+        edit_beyond(round % 2 ? 0 : 900 + round);
         pause_ms(400);
         edit_inside(bounds);
         wait_for(replica, "land");

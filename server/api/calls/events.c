@@ -41,7 +41,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_A_READ = 8 };
+enum { EVENTS_A_READ = 8, RANGES_MAX = 4 };
+
+/* The least and greatest sample of a layer, which a reader of a part of it has to know. */
+struct range {
+    char layer[WORLD_ID_MAX + 1]; /* "": of any, not known */
+    float range[2];
+};
 
 struct subscription {
     struct feed *feed;
@@ -51,12 +57,14 @@ struct subscription {
     uint64_t known;       /* revision of the locale that was sent or skipped last */
     uint64_t opened_at;   /* its revision when the stream began */
     enum event_form form;
-    const struct claims *claims;   /* of the token; NULL: none was needed */
-    bool has_skipped;              /* `known` was not written yet */
-    bool has_area;                 /* only changes that meet it */
-    double area[4];                /* x0, y0, x1, y1 */
-    char layer[WORLD_ID_MAX + 1];  /* only changes of it; "": of all */
-    char locale[WORLD_ID_MAX + 1]; /* "": all */
+    const struct claims *claims;     /* of the token; NULL: none was needed */
+    bool has_skipped;                /* `known` was not written yet */
+    bool has_area;                   /* only changes that meet it */
+    double area[4];                  /* x0, y0, x1, y1 */
+    char layer[WORLD_ID_MAX + 1];    /* only changes of it; "": of all */
+    char locale[WORLD_ID_MAX + 1];   /* "": all */
+    struct range ranges[RANGES_MAX]; /* those that have changed and were not written yet */
+    size_t range_count;
 };
 
 /* ---- the stream ------------------------------------------------------------------------------ */
@@ -112,6 +120,40 @@ static const char *form_change(const struct subscription *s, const struct feed_e
     return memo.bytes;
 }
 
+/* Only a reader of frames with an area asks: what it holds is a part of a layer. */
+static void note_range(struct subscription *s, const struct feed_event *event)
+{
+    struct range *range = s->ranges;
+
+    if (!event->has_range || !s->has_area || s->form != EVENT_FRAME)
+        return;
+    while (range < s->ranges + s->range_count && strcmp(range->layer, event->layer) != 0)
+        range++;
+    if (range == s->ranges + RANGES_MAX) {
+        s->range_count = 1;
+        s->ranges[0] = (struct range){"", {NAN, NAN}};
+        return;
+    }
+    s->range_count += range == s->ranges + s->range_count;
+    memcpy(range->layer, event->layer, sizeof range->layer);
+    memcpy(range->range, event->range, sizeof range->range);
+}
+
+/* False when the stream has no room for them now, or has ended. */
+static bool send_ranges(struct http_stream *stream, struct subscription *s, uint64_t revision)
+{
+    char bytes[EVENT_TEXT_BYTES_MAX];
+
+    for (; s->range_count > 0; s->range_count--) {
+        const struct range *range = &s->ranges[s->range_count - 1];
+        size_t length = event_range(range->layer, revision, range->range, bytes);
+
+        if (!http_stream_has_room_for(stream, length) || !http_stream_write(stream, bytes, length))
+            return false;
+    }
+    return true;
+}
+
 /* False when the stream has no room for it now, or has ended. */
 static bool send_event(struct http_stream *stream, const struct subscription *s,
                        const struct feed_event *event)
@@ -137,7 +179,9 @@ static bool send_events(struct http_stream *stream, struct subscription *s,
 
         if (s->locale[0] && events[i].revision <= s->known && !events[i].is_resync)
             continue;
-        if (is_wanted_here && !send_event(stream, s, &events[i])) {
+        note_range(s, &events[i]);
+        if (is_wanted_here &&
+            !(send_ranges(stream, s, events[i].revision) && send_event(stream, s, &events[i]))) {
             s->after = events[i].sequence - 1;
             return false;
         }
@@ -194,6 +238,8 @@ static void events_silent(void *context, struct http_stream *stream)
     struct subscription *s = context;
     char bytes[EVENT_TEXT_BYTES_MAX];
 
+    if (!send_ranges(stream, s, s->known))
+        return;
     if (s->has_skipped || s->form == EVENT_FRAME)
         http_stream_write(stream, bytes, event_tick(s->form, s->known, bytes));
     s->has_skipped = false;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK };
+enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK, FRAME_RANGE };
 enum { FLAG_RECT = 1, FLAG_BOUNDS = 2, FLAG_SAMPLES = 4, FLAG_POLYGONS = 8 };
 enum { JSON_BYTES_MAX = 8192 }; /* of the data of a text */
 enum { FRAME_HEAD_BYTES = 16, FRAME_EDIT_BYTES = 80 };
@@ -213,6 +213,13 @@ static size_t frame_pose(const struct move_event *event, char *out)
     return frame_close(
         &(struct frame){FRAME_POSE, 0, event->transform_seq, event->layer, "", sizeof members}, 0,
         out);
+}
+
+size_t event_range(const char *layer, uint64_t revision, const float range[2], char *out)
+{
+    memcpy(out + FRAME_HEAD_BYTES, range, 2 * sizeof *range);
+    return frame_close(&(struct frame){FRAME_RANGE, 0, revision, layer, "", 2 * sizeof *range}, 0,
+                       out);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */

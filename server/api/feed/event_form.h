@@ -37,6 +37,9 @@ size_t event_resync(enum event_form form, const char *locale, uint64_t revision,
 
 size_t event_pose(enum event_form form, const struct move_event *event, char *out);
 
+/* The least and greatest sample of a layer ("": of any) at a revision; a frame. */
+size_t event_range(const char *layer, uint64_t revision, const float range[2], char *out);
+
 /* Nothing that the reader asked for has changed up to a revision. */
 size_t event_tick(enum event_form form, uint64_t revision, char *out);
 

@@ -154,6 +154,14 @@ void heightfield_stats(const struct heightfield *field, struct heightfield_stats
 /* The box of all samples; false (and a flat box at z 0) when there is no data at all. */
 bool heightfield_bounds(const struct heightfield *field, struct box3 *out);
 
+/*
+ * The same field as a part of a larger one whose samples are in low_m..high_m: its bounds, and with
+ * them the last bits of rays, which begin at the bounds, are those of the whole. low_m > high_m:
+ * the whole has no samples. Samples are shared. O(cols · rows / 2^21). NULL and ERR_NO_MEMORY.
+ */
+struct heightfield *heightfield_widened(const struct heightfield *field, float low_m, float high_m,
+                                        struct err *err);
+
 /* One sample; column < cols, row < rows. NaN is no-data. O(1). */
 float heightfield_sample(const struct heightfield *field, uint32_t column, uint32_t row);
 

@@ -234,6 +234,13 @@ static void build_minmax16_top(struct heightfield *field, uint32_t column0, uint
     }
 }
 
+static void build_ray_box(struct heightfield *field)
+{
+    ray_box_init(&field->ray_box, &field->spec,
+                 field->top[field->top_level[field->top_level_count - 1].offset],
+                 (float)(TILE_CELLS << MINMAX16_SHIFT * field->minmax16_level_count));
+}
+
 void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uint32_t tile_row0,
                            uint32_t tile_column1, uint32_t tile_row1)
 {
@@ -251,9 +258,22 @@ void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uin
             }
     }
     build_minmax16_top(field, tile_column0, tile_row0, tile_column1, tile_row1);
-    ray_box_init(&field->ray_box, &field->spec,
-                 field->top[field->top_level[field->top_level_count - 1].offset],
-                 (float)(TILE_CELLS << MINMAX16_SHIFT * field->minmax16_level_count));
+    build_ray_box(field);
+}
+
+struct heightfield *heightfield_widened(const struct heightfield *field, float low_m, float high_m,
+                                        struct err *err)
+{
+    struct heightfield *wide = heightfield_copy(field, err);
+    struct bounds *root;
+
+    if (!wide)
+        return NULL;
+    heightfield_build_top(wide, 0, 0, 0, 0);
+    root = &wide->top[wide->top_level[wide->top_level_count - 1].offset];
+    *root = bounds_union(*root, (struct bounds){low_m, high_m});
+    build_ray_box(wide);
+    return wide;
 }
 
 /* ---- tile by tile ---------------------------------------------------------------------------- */

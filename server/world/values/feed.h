@@ -47,7 +47,9 @@ struct feed_event {
     struct sample_rect rect;
     bool has_bounds; /* contains every changed point of the surface, before and after */
     struct box3 bounds;
-    bool has_area; /* x and y of bounds contain every changed sample, also without has_bounds */
+    bool has_area;  /* x and y of bounds contain every changed sample, also without has_bounds */
+    bool has_range; /* the least and greatest sample of the layer may be others now: */
+    float range[2]; /* the present ones (least > greatest: there is none), or NaN: not known */
     struct feed_content *content; /* NULL: none, or not held */
     bool is_resync; /* the locale was replaced as a whole, perhaps by an earlier revision */
 };

@@ -324,6 +324,8 @@ static bool on_edit(void *context, const struct store_edit *row, struct err *err
         .rect = row->rect,
         .has_bounds = row->has_bounds,
         .bounds = row->bounds,
+        .has_range = row->has_rect,
+        .range = {NAN, NAN},
         .is_resync = strcmp(row->source, FEED_RESYNC) == 0,
     };
 

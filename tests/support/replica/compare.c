@@ -22,21 +22,9 @@ struct compare {
     struct replica_count *counted;
 };
 
-/*
- * 0: bit for bit. A ray begins where it enters the box of the field's heights, which a copy with
- * bounds does not know whole; so the last digits of its answer may differ there.
- */
-static double slack;
-
-static void set_slack(const struct compare *c)
-{
-    slack = c->place->may_be_absent ? 1e-9 : 0;
-}
-
 static bool same(double a, double b)
 {
-    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0 ||
-           fabs(a - b) < slack * (1 + fabs(a));
+    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
 }
 
 static bool same_many(const double *a, const double *b, int count)
@@ -112,7 +100,6 @@ static bool heights(struct compare *c, size_t count)
     struct kota_ground_point own[TOGETHER];
     struct kota_answer *answer;
 
-    slack = 0;
     for (size_t i = 0; i < count; i++) {
         draw(c, xyz);
         memcpy(xy + 2 * i, xyz, 2 * sizeof *xy);
@@ -167,7 +154,6 @@ static bool rays(struct compare *c, size_t count)
     struct kota_ground_hit own[TOGETHER];
     struct kota_answer *answer;
 
-    set_slack(c);
     draw_rays(c, asked, count);
     answer = kota_call(c->client, kota_ray(c->place->locale, asked, count, false));
     if (!kota_read_ray(answer, daemon, count) ||
@@ -194,7 +180,6 @@ static bool world_rays(struct compare *c, size_t count)
     struct kota_hit daemon[TOGETHER];
     struct kota_answer *answer;
 
-    set_slack(c);
     draw_rays(c, asked, count);
     answer = kota_call(c->client, kota_world_ray(asked, count));
     if (!kota_read_ray(answer, daemon, count) || kota_ground_locale_count(c->view) > 64)
@@ -248,7 +233,6 @@ static bool contacts(struct compare *c, size_t count, bool in_world)
     struct kota_answer *answer;
     bool is_read;
 
-    slack = 0;
     kota_contact_options_init(&options, sizeof options);
     if (random_below(c->random, 2)) {
         options.reach_up_m = reach.reach_up_m = random_in(c->random, 0, 5);
@@ -290,7 +274,6 @@ static bool sights(struct compare *c, size_t count)
     struct kota_ground_sight own[TOGETHER];
     struct kota_answer *answer;
 
-    set_slack(c);
     for (size_t i = 0; i < count; i++) {
         draw(c, asked[i].from);
         draw(c, asked[i].to);
@@ -320,7 +303,6 @@ static bool places(struct compare *c, size_t count)
     uint8_t daemon_bits[TOGETHER], own_bits[TOGETHER];
     struct kota_answer *answer;
 
-    slack = 0;
     for (size_t i = 0; i < count; i++) {
         draw(c, xyz + 3 * i);
         hints[i] = random_below(c->random, 3) ? NULL : i % 2 ? c->place->locale : "nowhere";
@@ -352,7 +334,6 @@ static bool places(struct compare *c, size_t count)
 /* By JSON: kota_read_pick gives the same numbers. */
 static bool picks(struct compare *c, size_t count)
 {
-    set_slack(c);
     for (size_t i = 0; i < count; i++) {
         struct kota_ground_camera camera = {.viewport = {640, 480}, .fov_y_deg = 60};
         struct kota_pick pick;
