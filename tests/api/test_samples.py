@@ -11,7 +11,7 @@ from oracle import f32
 from tap import Skip, case, check, equal, rng, run, test
 
 COLS, ROWS = 700, 530
-MESH_VERSION = 2  # as proto/feed.md names it
+MESH_VERSION = 3  # as proto/feed.md names it
 daemon = Daemon()
 
 

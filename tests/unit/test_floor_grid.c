@@ -103,7 +103,7 @@ static bool ask_tree(const struct mesh *mesh, struct vec3 place, double sign, do
 
     if (found.polygon == NO_POLYGON)
         return false;
-    *out = (struct mesh_height){sign * found.best, mesh->polygons[found.polygon].source};
+    *out = (struct mesh_height){sign * found.best, mesh_source(mesh, found.polygon)};
     return true;
 }
 
@@ -176,10 +176,9 @@ static struct mesh *make_pile(struct random *random, int polygons, double turn)
 static struct vec3 point_by_edge(const struct mesh *mesh, struct random *random)
 {
     uint32_t which = (uint32_t)random_in(random, 0, (double)mesh->header->count[MESH_POLYGONS]);
-    const struct mesh_polygon *p = &mesh->polygons[which];
-    uint32_t i = (uint32_t)random_in(random, 0, mesh_count(p));
-    struct vec3 a = mesh->vertices[mesh->corners[mesh_first(p) + i]];
-    struct vec3 b = mesh->vertices[mesh->corners[mesh_first(p) + (i + 1) % mesh_count(p)]];
+    struct face face = mesh_face(mesh, which);
+    uint32_t i = (uint32_t)random_in(random, 0, face.count);
+    struct vec3 a = face_at(&face, i), b = face_after(&face, i);
     double along = random_in(random, 0, 1), beside = pow(10, random_in(random, -9, -1));
     struct vec3 at = vec3_add(a, vec3_scale(vec3_sub(b, a), along));
 
@@ -209,8 +208,8 @@ static void columns_give_what_the_tree_gives(void **state)
         for (int k = 0; k < 20000; k++)
             check_ways(mesh, point_by_edge(mesh, &random), k % 2 == 0 ? INFINITY : 0.1);
         for (uint64_t k = 0; k < mesh->header->count[MESH_VERTICES]; k++) {
-            struct vec3 v =
-                vec3_add(mesh_turn_back(mesh->header, mesh->vertices[k]), mesh->header->centre);
+            struct vec3 v = vec3_add(mesh_turn_back(mesh->header, point_at(&mesh->points, k)),
+                                     mesh->header->centre);
 
             check_ways(mesh, v, 0);
             check_ways(mesh, v, INFINITY);

@@ -301,6 +301,87 @@ static void validate_notices_what_the_hash_does_not(void **state)
     mesh_unref(mesh);
 }
 
+/* Of tests/fuzz/corpus/mesh_image, in an aligned block; the caller frees it. */
+static void *seed_read(const char *name, size_t *length)
+{
+    char path[128];
+    void *image = aligned_alloc(MESH_ALIGNMENT, 1 << 16);
+
+    snprintf(path, sizeof path, "tests/fuzz/corpus/mesh_image/%s", name);
+    FILE *file = fopen(path, "rb");
+
+    assert_non_null(image);
+    assert_non_null(file);
+    *length = fread(image, 1, 1 << 16, file);
+    (void)fclose(file);
+    return image;
+}
+
+static struct mesh *seed_open(const char *name)
+{
+    struct err err;
+    size_t length;
+    void *image = seed_read(name, &length);
+    struct mesh *mesh = mesh_open(image, length, NULL, NULL, &err);
+
+    if (mesh == NULL || !mesh_validate(mesh, &err))
+        fail_msg("%s: %s", name, err.msg);
+    free(image);
+    return mesh;
+}
+
+/* The same polygons, as builds of those versions wrote them. */
+static void images_of_older_versions_give_the_same_bits(void **state)
+{
+    static const char *const names[] = {"mixed", "apart", "shared", "turned"};
+    static const char *const first[] = {"seed_wall", "seed_overlap", "seed_tilted",
+                                        "seed_triangle"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char old[64], now[64];
+
+        snprintf(old, sizeof old, "seed_%s_2", names[i]);
+        snprintf(now, sizeof now, "seed_%s_3", names[i]);
+        struct mesh *a = seed_open(old), *b = seed_open(now);
+        size_t a_length, b_length;
+        const void *a_image = mesh_image(a, &a_length), *b_image = mesh_image(b, &b_length);
+
+        assert_int_equal(a_length, b_length);
+        assert_memory_equal(a_image, b_image, a_length);
+        expect_same_answers(a, b, i);
+        mesh_unref(a);
+        mesh_unref(b);
+    }
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        mesh_unref(seed_open(first[i]));
+}
+
+/* Vertices are float32 where all are; indices only where they say more than the order. */
+static void an_image_has_no_more_than_it_needs(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_narrow, has_corners, has_firsts, has_sources;
+    } cases[] = {
+        {"seed_mixed_3", false, true, true, true},
+        {"seed_apart_3", true, false, false, false},
+        {"seed_shared_3", true, true, false, false},
+        {"seed_turned_3", false, true, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mesh *mesh = seed_open(cases[i].name);
+
+        assert_int_equal(mesh->points.narrow != NULL, cases[i].is_narrow);
+        assert_int_equal(mesh->corners != NULL, cases[i].has_corners);
+        assert_int_equal(mesh->firsts != NULL, cases[i].has_firsts);
+        assert_int_equal(mesh->sources != NULL, cases[i].has_sources);
+        mesh_unref(mesh);
+    }
+}
+
 static void the_content_hash_is_blake2b_256(void **state)
 {
     static const struct {
@@ -340,6 +421,8 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_refused),
         cmocka_unit_test(images_sealed_over_damage_are_refused_or_harmless),
         cmocka_unit_test(validate_notices_what_the_hash_does_not),
+        cmocka_unit_test(images_of_older_versions_give_the_same_bits),
+        cmocka_unit_test(an_image_has_no_more_than_it_needs),
         cmocka_unit_test(the_content_hash_is_blake2b_256),
     };
 

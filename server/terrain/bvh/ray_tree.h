@@ -15,8 +15,8 @@
 #define KOTA_TERRAIN_RAY_TREE_H
 
 #include "base/pace.h"
+#include "terrain/bvh/face.h"
 #include "terrain/kernels/simd.h"
-#include "terrain/vec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,13 +73,16 @@ struct ray_tree {
 struct crew;
 
 struct ray_tree_polygons {
-    const struct vec3 *vertices;
-    const uint32_t *corners;
-    /* at `offset` of each is uint32_t first, of its corners, without the topmost bit; they end at
-     * the next one's, which is there after the last, too; or, has_counts, their count follows */
-    const void *polygons;
-    size_t stride, offset;
+    struct points points;
+    const uint32_t *corners; /* NULL: polygon i is face_of_three(i) */
+    /* of each uint32_t first, of its corners; they end at the next one's, which is there after the
+     * last, too; or, has_counts, their count follows. NULL: all are triangles */
+    const void *firsts;
+    size_t stride;
     bool has_counts;
+    /* equal polygons have equal records */
+    const void *records;
+    size_t record_bytes;
     size_t count;
     double slack;         /* as in mesh_data.h: edges reach farther by twice that */
     const uint32_t *same; /* [count] only polygons i with same[i] == i are in the tree; NULL: all */
@@ -87,22 +90,18 @@ struct ray_tree_polygons {
     struct crew *crew;    /* NULL: on the caller's thread */
 };
 
-/* The corners of a polygon. */
-struct ray_tree_ring {
-    const uint32_t *corners;
-    uint32_t count;
-};
-
-static inline struct ray_tree_ring ray_tree_ring_of(const struct ray_tree_polygons *p, size_t i)
+static inline struct face ray_tree_face(const struct ray_tree_polygons *p, size_t i)
 {
-    const char *record = (const char *)p->polygons + i * p->stride + p->offset;
-    const uint32_t mask = INT32_MAX;
+    const char *at = (const char *)p->firsts + i * p->stride;
     uint32_t first, next;
 
-    memcpy(&first, record, sizeof first);
-    memcpy(&next, record + (p->has_counts ? sizeof next : p->stride), sizeof next);
-    first &= mask;
-    return (struct ray_tree_ring){p->corners + first, p->has_counts ? next : (next & mask) - first};
+    if (!p->corners)
+        return face_of_three(&p->points, i);
+    if (!p->firsts)
+        return (struct face){p->points, p->corners + 3 * i, 3};
+    memcpy(&first, at, sizeof first);
+    memcpy(&next, at + (p->has_counts ? sizeof next : p->stride), sizeof next);
+    return (struct face){p->points, p->corners + first, p->has_counts ? next : next - first};
 }
 
 static inline bool ray_tree_takes(const struct ray_tree_polygons *polygons, size_t i)

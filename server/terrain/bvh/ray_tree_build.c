@@ -43,13 +43,14 @@ static size_t tree_measure(const struct ray_tree_polygons *p, size_t first, stru
     int exponent;
 
     for (size_t i = first; i < p->count; i++) {
-        struct ray_tree_ring ring = ray_tree_ring_of(p, i);
+        struct face face = ray_tree_face(p, i);
 
         if (!ray_tree_takes(p, i))
             continue;
-        triangles += ring.count - 2;
-        for (uint32_t k = 0; k < ring.count; k++) {
-            const double *v = &p->vertices[ring.corners[k]].x;
+        triangles += face.count - 2;
+        for (uint32_t k = 0; k < face.count; k++) {
+            struct vec3 at = face_at(&face, k);
+            const double v[3] = {at.x, at.y, at.z};
 
             for (int a = 0; a < 3; a++) {
                 low[a] = v[a] < low[a] ? v[a] : low[a];
@@ -82,26 +83,26 @@ struct triangle {
     uint32_t polygon;
 };
 
-static inline f32x4 corner_of(const struct ray_tree *tree, const struct vec3 *vertex)
+static inline f32x4 corner_of(const struct ray_tree *tree, struct vec3 at)
 {
-    return (f32x4){(float)((vertex->x - tree->middle[0]) * tree->scale),
-                   (float)((vertex->y - tree->middle[1]) * tree->scale),
-                   (float)((vertex->z - tree->middle[2]) * tree->scale), 0};
+    return (f32x4){(float)((at.x - tree->middle[0]) * tree->scale),
+                   (float)((at.y - tree->middle[1]) * tree->scale),
+                   (float)((at.z - tree->middle[2]) * tree->scale), 0};
 }
 
 static void triangles_put(const struct ray_tree_polygons *p, size_t first,
                           const struct ray_tree *tree, struct triangle *triangles)
 {
     for (size_t i = first; i < p->count; i++) {
-        struct ray_tree_ring ring = ray_tree_ring_of(p, i);
-        uint32_t polygon = (uint32_t)i | (ring.count > 3 ? RAY_TREE_PART : 0);
-        f32x4 begin = corner_of(tree, &p->vertices[ring.corners[0]]);
-        f32x4 before = corner_of(tree, &p->vertices[ring.corners[1]]);
+        struct face face = ray_tree_face(p, i);
+        uint32_t polygon = (uint32_t)i | (face.count > 3 ? RAY_TREE_PART : 0);
+        f32x4 begin = corner_of(tree, face_at(&face, 0));
+        f32x4 before = corner_of(tree, face_at(&face, 1));
 
         if (!ray_tree_takes(p, i))
             continue;
-        for (uint32_t k = 2; k < ring.count; k++) {
-            f32x4 at = corner_of(tree, &p->vertices[ring.corners[k]]);
+        for (uint32_t k = 2; k < face.count; k++) {
+            f32x4 at = corner_of(tree, face_at(&face, k));
 
             *triangles++ = (struct triangle){{begin, before, at}, polygon};
             before = at;

@@ -86,7 +86,7 @@ static bool triangles_are_there(const struct ray_tree *tree, const struct ray_tr
             counts[polygon - first]++;
         }
     for (size_t i = first; i < p->count; i++)
-        if (counts[i - first] != (ray_tree_takes(p, i) ? ray_tree_ring_of(p, i).count - 2 : 0))
+        if (counts[i - first] != (ray_tree_takes(p, i) ? ray_tree_face(p, i).count - 2 : 0))
             return false;
     return true;
 }

@@ -14,24 +14,23 @@ static void take(double t, double *t0, double *t1)
     *t1 = t > *t1 ? t : *t1;
 }
 
-bool woop_edge_on(const struct woop_ray *s, const struct vec3 *vertices, const uint32_t *corners,
-                  uint32_t count, double *t0, double *t1)
+bool woop_edge_on(const struct woop_ray *s, const struct face *face, double *t0, double *t1)
 {
     double wide_x = 0, wide_y = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct woop_point at = woop_point_of(s, vertices[corners[i]]);
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct woop_point at = woop_point_of(s, face_at(face, i));
 
         wide_x = fmax(wide_x, fabs(at.x));
         wide_y = fmax(wide_y, fabs(at.y));
     }
     *t0 = INFINITY;
     *t1 = -INFINITY;
-    struct woop_point before = woop_point_of(s, vertices[corners[count - 1]]);
+    struct woop_point before = woop_point_of(s, face_at(face, face->count - 1));
     double from = wide_x >= wide_y ? before.x : before.y;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct woop_point at = woop_point_of(s, vertices[corners[i]]);
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct woop_point at = woop_point_of(s, face_at(face, i));
         double to = wide_x >= wide_y ? at.x : at.y;
 
         if (fabs(to) <= s->pad)

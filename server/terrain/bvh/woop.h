@@ -9,8 +9,8 @@
 #ifndef KOTA_TERRAIN_WOOP_H
 #define KOTA_TERRAIN_WOOP_H
 
+#include "terrain/bvh/face.h"
 #include "terrain/power.h"
-#include "terrain/vec.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -68,17 +68,15 @@ static inline struct woop_point woop_point_of(const struct woop_ray *s, struct v
  * through the axis, or past it: true for both (woop_edge_on).
  */
 static inline __attribute__((always_inline)) bool woop_is_through(const struct woop_ray *s,
-                                                                  const struct vec3 *vertices,
-                                                                  const uint32_t *corners,
-                                                                  uint32_t count, double *t0,
-                                                                  double *t1)
+                                                                  const struct face *face,
+                                                                  double *t0, double *t1)
 {
-    struct woop_point a = woop_point_of(s, vertices[corners[count - 1]]);
+    struct woop_point a = woop_point_of(s, face_at(face, face->count - 1));
     bool can_left = true, can_right = true;
 
     *t0 = *t1 = a.t;
-    for (uint32_t i = 0; i < count; i++) {
-        struct woop_point b = woop_point_of(s, vertices[corners[i]]);
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct woop_point b = woop_point_of(s, face_at(face, i));
         double turn = a.x * b.y - a.y * b.x;
         double slack = s->pad * (fabs(b.x - a.x) + fabs(b.y - a.y));
 
@@ -118,7 +116,6 @@ static inline bool woop_is_within(const struct woop_ray *s, double pads, double 
  * Of a polygon that is seen from its side, or all but so, and that woop_is_through is true of:
  * where the line runs along it, from t0 to t1. False where it passes. O(corners).
  */
-bool woop_edge_on(const struct woop_ray *s, const struct vec3 *vertices, const uint32_t *corners,
-                  uint32_t count, double *t0, double *t1);
+bool woop_edge_on(const struct woop_ray *s, const struct face *face, double *t0, double *t1);
 
 #endif

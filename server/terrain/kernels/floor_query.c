@@ -138,7 +138,7 @@ ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, do
     if ((others | (f->mask.hit & f->mask.uncertain)) != 0)
         return FLOORS_MORE;
     f->polygon = first & COLUMN_POLYGON;
-    f->z = floor_z(&mesh->polygons[f->polygon], x, y);
+    f->z = floor_z(mesh, f->polygon, x, y);
     if (f->z <= limit)
         return FLOORS_ONE;
     return is_single ? FLOORS_NONE : FLOORS_MORE; /* those below it are left */
@@ -180,7 +180,7 @@ ALWAYS_INLINE bool column_end(const struct column *c, struct mesh_height *out)
 {
     if (c->polygon == NO_POLYGON)
         return false;
-    *out = (struct mesh_height){c->best + c->mesh->lift, c->mesh->polygons[c->polygon].source};
+    *out = (struct mesh_height){c->best + c->mesh->lift, mesh_source(c->mesh, c->polygon)};
     return true;
 }
 
@@ -228,7 +228,7 @@ bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, 
 
     switch (floors_find(mesh, at.x, at.y, limit, &f)) {
     case FLOORS_ONE:
-        *out = (struct mesh_height){f.z + mesh->lift, mesh->polygons[f.polygon].source};
+        *out = (struct mesh_height){f.z + mesh->lift, mesh_source(mesh, f.polygon)};
         return true;
     case FLOORS_MORE:
         return height_of_blocks(mesh, at.x, at.y, limit, f.spot.blocks, f.spot.lanes, f.mask.hit,
@@ -339,11 +339,10 @@ static inline void batch_end(const struct mesh *mesh, struct batch *b, struct me
 {
     for (size_t k = 0; k < b->single_count; k++) {
         size_t i = b->single[k];
-        const struct mesh_polygon *p = &mesh->polygons[b->polygon[k]];
-        double z = floor_z(p, b->at[i][0], b->at[i][1]);
+        double z = floor_z(mesh, b->polygon[k], b->at[i][0], b->at[i][1]);
 
         if (z <= b->limit[i])
-            out[i] = (struct mesh_height){z + mesh->lift, p->source};
+            out[i] = (struct mesh_height){z + mesh->lift, mesh_source(mesh, b->polygon[k])};
         else /* those below it are left */
             b->hard[b->hard_count++] = (uint8_t)i;
     }

@@ -151,21 +151,29 @@ enum walk_begin mesh_walk_begin_avx2(struct walk *w, const struct mesh *mesh, co
 }
 
 /* One axis of three corners, and of the last again, from the origin. */
-static inline f64x4 corners_axis(const struct walk *w, const double *const corner[3], int axis)
+static inline f64x4 corners_axis(const struct walk *w, const struct face *face, int axis)
 {
-    f64x4 at = {corner[0][axis], corner[1][axis], corner[2][axis], corner[2][axis]};
+    const uint32_t *k = face->corners;
+    f64x4 at;
 
+    if (face->points.narrow) {
+        const float(*p)[3] = face->points.narrow;
+
+        at = f64x4_of_floats((f32x4){p[k[0]][axis], p[k[1]][axis], p[k[2]][axis], p[k[2]][axis]});
+    } else {
+        const double *p = &face->points.wide->x;
+
+        at = (f64x4){p[3 * (size_t)k[0] + (size_t)axis], p[3 * (size_t)k[1] + (size_t)axis],
+                     p[3 * (size_t)k[2] + (size_t)axis], p[3 * (size_t)k[2] + (size_t)axis]};
+    }
     return at - f64x4_all(w->s.o[axis]);
 }
 
-ALWAYS_INLINE bool triangle_test(struct walk *w, uint32_t index, const uint32_t corners[3])
+ALWAYS_INLINE bool triangle_test(struct walk *w, uint32_t index, const struct face *face)
 {
-    const struct vec3 *vertices = w->mesh->vertices;
-    const double *const corner[3] = {&vertices[corners[0]].x, &vertices[corners[1]].x,
-                                     &vertices[corners[2]].x};
-    f64x4 z = corners_axis(w, corner, w->s.kz);
-    f64x4 x = corners_axis(w, corner, w->s.kx) - f64x4_all(w->s.shear_x) * z;
-    f64x4 y = corners_axis(w, corner, w->s.ky) - f64x4_all(w->s.shear_y) * z;
+    f64x4 z = corners_axis(w, face, w->s.kz);
+    f64x4 x = corners_axis(w, face, w->s.kx) - f64x4_all(w->s.shear_x) * z;
+    f64x4 y = corners_axis(w, face, w->s.ky) - f64x4_all(w->s.shear_y) * z;
     f64x4 t = z * f64x4_all(w->s.inv_z);
     f64x4 x_before = f64x4_before(x), y_before = f64x4_before(y);
     f64x4 turns = x_before * y - y_before * x;
@@ -176,7 +184,7 @@ ALWAYS_INLINE bool triangle_test(struct walk *w, uint32_t index, const uint32_t 
     struct span span = {axes_least(t)[0], axes_greatest(t)[0]};
 
     return (left == AXES || right == AXES) && span.t0 <= w->t_end && span.t1 >= w->t_min &&
-           ring_take(w, index, corners, 3, span);
+           face_take(w, index, face, span);
 }
 
 ALWAYS_INLINE bool lane_test(void *asker, const struct ray_tree_block *block, unsigned lane,
@@ -187,8 +195,11 @@ ALWAYS_INLINE bool lane_test(void *asker, const struct ray_tree_block *block, un
 
     if (polygon & RAY_TREE_PART)
         return mesh_lane_test_scalar(asker, block, lane, end);
-    __builtin_prefetch(&w->mesh->polygons[polygon].source); /* for the hit */
-    if (!triangle_test(w, polygon, mesh_corners(w->mesh, polygon)))
+    __builtin_prefetch(&w->mesh->polygons[polygon]); /* for the hit */
+    struct face face = mesh_face(w->mesh, polygon);
+
+    face.count = 3;
+    if (!triangle_test(w, polygon, &face))
         return false;
     *end = w->t_end;
     return true;
@@ -240,7 +251,7 @@ static inline bool hit_write(const struct walk *w, const struct ray *ray,
         f64x4_store(&hit->normal.x, normal_of_walk(w, n, sizes));
     else
         hit->normal = mesh_normal_of_walk(w);
-    hit->polygon = w->mesh->polygons[w->polygon].source; /* after the lane too far of the normal */
+    hit->polygon = mesh_source(w->mesh, w->polygon); /* after the lane too far of the normal */
     return true;
 }
 

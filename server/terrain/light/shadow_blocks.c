@@ -68,7 +68,8 @@ static struct entry entry_of(const struct maker *m, const struct column_lane *la
     double dx = p->slope_x * (box->x_max - box->x_min) / COLUMN_UNIT;
     double dy = p->slope_y * (box->y_max - box->y_min) / COLUMN_UNIT;
     double slope = fabs(dx) + fabs(dy), reach = slope * COLUMN_UNIT / 2;
-    double least = fmax(z - reach, (double)p->z_min - (double)m->out->doubt_m);
+    double least =
+        fmax(z - reach, (double)mesh_range(m->tree, polygon).min - (double)m->out->doubt_m);
     double uncertain = (double)m->out->doubt_m + 2.5 * slope +
                        2 * (double)SHADOW_DOUBT_HEIGHT * (fabs(z) + reach + fabs(least));
 

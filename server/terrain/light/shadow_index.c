@@ -90,7 +90,7 @@ bool shadow_index_is_vertical(const struct mesh *mesh, struct vec3 toward)
  * The arrays are the caller's to free. */
 struct pieces_soup {
     struct vec3 *vertices;
-    uint32_t *starts;
+    uint32_t *starts, *corners;
 };
 
 static bool soup_make(const struct mesh *mesh, struct pieces_soup *out)
@@ -100,32 +100,36 @@ static bool soup_make(const struct mesh *mesh, struct pieces_soup *out)
 
     out->vertices = malloc(h->count[MESH_VERTICES] * sizeof *out->vertices);
     out->starts = malloc((polygons + 1) * sizeof *out->starts);
-    if (!out->vertices || !out->starts)
+    out->corners = malloc(mesh_first(mesh, polygons) * sizeof *out->corners);
+    if (!out->vertices || !out->starts || !out->corners)
         return false;
     for (size_t i = 0; i < h->count[MESH_VERTICES]; i++)
-        out->vertices[i] = mesh_turn_back(h, mesh->vertices[i]);
+        out->vertices[i] = mesh_turn_back(h, point_at(&mesh->points, i));
     for (size_t i = 0; i <= polygons; i++)
-        out->starts[i] = mesh_first(&mesh->polygons[i]);
+        out->starts[i] = (uint32_t)mesh_first(mesh, i);
+    for (size_t k = 0; k < out->starts[polygons]; k++)
+        out->corners[k] = mesh->corners ? mesh->corners[k] : (uint32_t)k;
     return true;
 }
 
 /* Is piece `i` of the mesh seen from its side, as mesh_ray sees it? */
 static bool is_sideways(const struct mesh *mesh, uint32_t i, struct vec3 toward)
 {
-    const struct mesh_polygon *p = &mesh->polygons[i];
-    struct vec3 n =
-        convex_part_normal(mesh->vertices, mesh->corners + mesh_first(p), mesh_count(p));
+    struct face face = mesh_face(mesh, i);
+    struct vec3 n = convex_part_normal(&face);
 
     return fabs(vec3_dot(n, mesh_turn(mesh->header, toward))) <= SIDEWAYS_MOST * vec3_length(n);
 }
 
 /* How far the height of a floor of the tree may differ from the ray's test. */
-static double height_doubt(const struct mesh *tree, const struct mesh_polygon *p)
+static double height_doubt(const struct mesh *tree, uint32_t polygon)
 {
-    double slope = length_xy(p->slope_x, p->slope_y), uneven = 0;
+    const struct mesh_polygon *p = &tree->polygons[polygon];
+    struct face face = mesh_face(tree, polygon);
+    double slope = length_xy(p->slope_x, p->slope_y), uneven = isnan(p->height) ? INFINITY : 0;
 
-    for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++) {
-        struct vec3 v = tree->vertices[tree->corners[k]];
+    for (uint32_t k = 0; k < face.count; k++) {
+        struct vec3 v = face_at(&face, k);
         double z = p->height + p->slope_x * (v.x - (double)p->x_min) +
                    p->slope_y * (v.y - (double)p->y_min);
 
@@ -145,21 +149,22 @@ static bool polygons_sort(struct shadow_index *light, const struct mesh *mesh)
         light->piece_of[i] = UNSURE;
     for (uint32_t i = 0; i < tree->header->count[MESH_POLYGONS]; i++) {
         struct mesh_polygon *p = &polygons[i];
-        bool is_first = i == 0 || polygons[i - 1].source != p->source;
+        uint32_t source = mesh_source(tree, i);
+        bool is_first = i == 0 || mesh_source(tree, i - 1) != source;
         bool is_last =
-            i + 1 == tree->header->count[MESH_POLYGONS] || polygons[i + 1].source != p->source;
+            i + 1 == tree->header->count[MESH_POLYGONS] || mesh_source(tree, i + 1) != source;
 
         if (mesh_is_wall(p)) {
-            if (!is_sideways(mesh, p->source, light->toward))
+            if (!is_sideways(mesh, source, light->toward))
                 return false;
             continue;
         }
-        light->is_loose[i] = !(height_doubt(tree, p) <= light->doubt_m / 2);
+        light->is_loose[i] = !(height_doubt(tree, i) <= light->doubt_m / 2);
         if (light->is_loose[i]) {
+            p->height = (double)mesh_range(tree, i).min;
             p->slope_x = p->slope_y = 0;
-            p->height = (double)p->z_min;
         } else if (is_first && is_last) {
-            light->piece_of[p->source] = i;
+            light->piece_of[source] = i;
         }
     }
     return true;
@@ -173,11 +178,11 @@ static enum err_code tree_make(struct shadow_index *light, const struct mesh *me
                                    .keep_axes = true,
                                    .max_polygons = LEAF_FLOORS,
                                    .slack_times = SLACK_TIMES};
-    struct pieces_soup arrays = {NULL, NULL};
+    struct pieces_soup arrays = {NULL, NULL, NULL};
     struct mesh_import import;
 
     if (soup_make(mesh, &arrays)) {
-        struct polygon_soup soup = {arrays.vertices, h->count[MESH_VERTICES], mesh->corners,
+        struct polygon_soup soup = {arrays.vertices, h->count[MESH_VERTICES], arrays.corners,
                                     arrays.starts, h->count[MESH_POLYGONS]};
 
         light->tree = mesh_create(&soup, &options, &import, err);
@@ -187,6 +192,7 @@ static enum err_code tree_make(struct shadow_index *light, const struct mesh *me
     }
     free(arrays.vertices);
     free(arrays.starts);
+    free(arrays.corners);
     if (light->tree && import.dropped > 0)
         err_set(err, ERR_UNPROCESSABLE, "%llu polygons are slivers",
                 (unsigned long long)import.dropped);
@@ -298,13 +304,13 @@ static inline bool is_within_reach(const struct shadow_index *light, struct vec3
 }
 
 /* How far a point is inside of a floor's edges. */
-static double inside_by(const struct mesh *tree, const struct mesh_polygon *p, double x, double y)
+static double inside_by(const struct mesh *tree, uint32_t polygon, double x, double y)
 {
-    const uint32_t *corners = tree->corners + mesh_first(p);
+    struct face face = mesh_face(tree, polygon);
     double inside = INFINITY;
 
-    for (uint32_t i = 0; i < mesh_count(p); i++) {
-        struct mesh_line line = convex_part_line(tree->vertices, corners, mesh_count(p), i);
+    for (uint32_t i = 0; i < face.count; i++) {
+        struct mesh_line line = convex_part_line(&face, i);
 
         inside = fmin(inside, line_value(&line, x, y));
     }
@@ -320,11 +326,10 @@ static inline bool is_certain(const struct shadow_index *light, struct vec3 from
 
     if (piece == UNSURE)
         return false;
-    const struct mesh_polygon *p = &tree->polygons[piece];
     struct vec3 at = mesh_to_frame(tree->header, from);
 
     return found->height_m - tree->lift <= at.z - 2 * light->doubt_m &&
-           inside_by(tree, p, at.x, at.y) >= 2 * tree->header->slack;
+           inside_by(tree, piece, at.x, at.y) >= 2 * tree->header->slack;
 }
 
 static bool any_by_ray(const struct shadow_index *light, const struct mesh *mesh,
@@ -382,17 +387,22 @@ static void piece_gather(const struct shadow_index *light, uint32_t polygon, boo
         p->height + p->slope_x * (g->x - (double)p->x_min) + p->slope_y * (g->y - (double)p->y_min);
     bool is_loose = light->is_loose[polygon];
 
-    if ((is_loose ? (double)p->z_max : z) < g->z_least ||
-        (is_loose ? (double)p->z_min : z) > g->z_most)
+    if (!is_loose && (z < g->z_least || z > g->z_most))
         return;
-    double inside = is_inside ? INFINITY : inside_by(light->tree, p, g->x, g->y);
+    if (is_loose) {
+        struct z_range range = mesh_range(light->tree, polygon);
+
+        if ((double)range.max < g->z_least || (double)range.min > g->z_most)
+            return;
+    }
+    double inside = is_inside ? INFINITY : inside_by(light->tree, polygon, g->x, g->y);
 
     if (inside < -slack)
         return;
     g->is_doubtful |=
         is_loose || inside < 2 * slack || z > g->z_certain || g->count == CANDIDATES_MAX;
     if (!g->is_doubtful)
-        g->pieces[g->count++] = p->source;
+        g->pieces[g->count++] = mesh_source(light->tree, polygon);
 }
 
 /* The pieces of the place's cell; beside the grid it is doubtful. */

@@ -39,7 +39,7 @@ __attribute__((always_inline)) static inline void contact_fill(const struct mesh
     out->point = column_point(mesh, point, z);
     out->normal = floor_normal(mesh, polygon);
     out->distance_m = at.z - z;
-    out->polygon = mesh->polygons[polygon].source;
+    out->polygon = mesh_source(mesh, polygon);
 }
 
 #endif

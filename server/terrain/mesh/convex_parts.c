@@ -33,6 +33,13 @@
 #define FLATNESS 1e-6 /* of the polygon's size: the most that a corner may be out of its plane */
 #define WALL_STEEPNESS 1e-6 /* vertical part of a wall's unit normal */
 
+/* Of a tame plane: metres up a metre, and along an angle's side for one across. A point beyond two
+ * edges by a slack is beyond their corner by less than 2 SHARPEST slacks; RANGE_SLACKS is more than
+ * that on the slope, and the roundings of a height. */
+#define STEEPEST 64.0
+#define SHARPEST 64.0
+#define RANGE_SLACKS 0x1p14
+
 /* The present polygon. Points are by place in the ring. */
 struct ring {
     uint32_t count;
@@ -82,12 +89,12 @@ enum err_code soup_check(const struct polygon_soup *soup, struct err *err)
 
 /* ---- measures ------------------------------------------------------------------------------- */
 
-struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count)
+struct box2 convex_part_box(const struct face *face)
 {
     struct box2 b = {INFINITY, INFINITY, -INFINITY, -INFINITY};
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 v = vertices[corners[i]];
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct vec3 v = face_at(face, i);
 
         b.x_min = v.x < b.x_min ? v.x : b.x_min;
         b.y_min = v.y < b.y_min ? v.y : b.y_min;
@@ -99,23 +106,76 @@ struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-/* The plane of a floor; the polygon's box is set. */
-static void piece_plane(const struct convex_parts *set, const uint32_t *corners, uint32_t count,
-                        struct vec3 normal, struct mesh_polygon *p)
+static struct face face_of(const struct convex_parts *set, const uint32_t *corners, uint32_t count)
 {
-    struct vec3 at = {0, 0, 0};
+    return (struct face){{set->vertices, NULL}, corners, count};
+}
 
-    if (count == 3) {
-        at = set->vertices[corners[0]];
-    } else {
-        for (uint32_t i = 0; i < count; i++)
-            at = vec3_add(at, set->vertices[corners[i]]);
-        at = vec3_scale(at, 1.0 / count);
+struct face convex_part_face(const struct convex_parts *set, size_t i)
+{
+    return face_of(set, set->corners + set->firsts[i], set->firsts[i + 1] - set->firsts[i]);
+}
+
+double convex_part_height(const struct face *face, const struct mesh_polygon *p)
+{
+    struct vec3 at = face_at(face, 0);
+
+    if (face->count > 3) {
+        for (uint32_t i = 1; i < face->count; i++)
+            at = vec3_add(at, face_at(face, i));
+        at = vec3_scale(at, 1.0 / face->count);
     }
-    p->slope_x = -normal.x / normal.z;
-    p->slope_y = -normal.y / normal.z;
-    p->height =
-        at.z + p->slope_x * ((double)p->x_min - at.x) + p->slope_y * ((double)p->y_min - at.y);
+    return at.z + p->slope_x * ((double)p->x_min - at.x) + p->slope_y * ((double)p->y_min - at.y);
+}
+
+/*
+ * Does the plane stay between the corners' heights, but for some slacks, wherever a point counts as
+ * inside? Not where it is steep, nor beyond a sharp corner.
+ */
+static bool is_tame(const struct face *face, const struct mesh_polygon *p)
+{
+    bool is_blunt = true;
+
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct vec3 at = face_at(face, i), after = vec3_sub(face_after(face, i), at);
+        struct vec3 before = vec3_sub(face_at(face, i > 0 ? i - 1 : face->count - 1), at);
+        double along = after.x * before.x + after.y * before.y;
+        double across = after.x * before.y - after.y * before.x;
+
+        is_blunt &= along <= SHARPEST * fabs(across);
+    }
+    return is_blunt && fabs(p->slope_x) + fabs(p->slope_y) <= STEEPEST;
+}
+
+double convex_part_kept_height(const struct face *face, const struct mesh_polygon *p)
+{
+    return is_tame(face, p) ? convex_part_height(face, p) : NAN;
+}
+
+struct z_range convex_part_range(const struct face *face, const struct mesh_polygon *p,
+                                 double slack)
+{
+    bool is_held = isnan(p->height); /* walls, too */
+    double low = INFINITY, high = -INFINITY, more = is_held ? 0 : RANGE_SLACKS * slack;
+
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct vec3 v = face_at(face, i);
+        double z = is_held ? v.z
+                           : p->height + p->slope_x * (v.x - (double)p->x_min) +
+                                 p->slope_y * (v.y - (double)p->y_min);
+
+        low = fmin(low, fmin(v.z, z));
+        high = fmax(high, fmax(v.z, z));
+    }
+    return (struct z_range){float_down(low - more), float_up(high + more)};
+}
+
+/* The plane of a piece, whose box is set; normal.x: not a number for a wall. */
+static void piece_plane(const struct face *face, struct vec3 normal, struct mesh_polygon *p)
+{
+    p->slope_x = isnan(normal.x) ? NAN : -normal.x / normal.z;
+    p->slope_y = isnan(normal.x) ? NAN : -normal.y / normal.z;
+    p->height = convex_part_kept_height(face, p);
 }
 
 static bool is_wall(struct vec3 normal, const struct box2 *box, double slack)
@@ -129,9 +189,9 @@ static void piece_add(struct workshop *w, uint32_t count)
 {
     struct convex_parts *set = w->set;
     uint32_t *corners = set->corners + set->corner_count;
-    struct box2 b = convex_part_box(set->vertices, corners, count);
-    struct vec3 normal = convex_part_normal(set->vertices, corners, count);
-    double z_min = INFINITY, z_max = -INFINITY;
+    struct face face = face_of(set, corners, count);
+    struct box2 b = convex_part_box(&face);
+    struct vec3 normal = convex_part_normal(&face);
 
     if (count == 3 && normal.z < 0) { /* of a polygon that is not flat */
         uint32_t keep = corners[1];
@@ -140,32 +200,26 @@ static void piece_add(struct workshop *w, uint32_t count)
         corners[2] = keep;
         normal = vec3_scale(normal, -1);
     }
-
-    for (uint32_t i = 0; i < count; i++) {
-        z_min = fmin(z_min, set->vertices[corners[i]].z);
-        z_max = fmax(z_max, set->vertices[corners[i]].z);
-    }
-    bool is_piece_wall = w->ring.is_wall || is_wall(normal, &b, set->slack);
     struct mesh_polygon p = {
         .x_min = float_down(b.x_min - set->slack),
         .y_min = float_down(b.y_min - set->slack),
-        .z_min = float_down(z_min),
-        .z_max = float_up(z_max),
-        .first = (uint32_t)set->corner_count | (is_piece_wall ? MESH_WALL : 0),
-        .source = w->source,
     };
 
-    if (!is_piece_wall)
-        piece_plane(set, corners, count, normal, &p);
+    if (w->ring.is_wall || is_wall(normal, &b, set->slack))
+        normal.x = NAN;
+    piece_plane(&face, normal, &p);
+    struct z_range range = convex_part_range(&face, &p, set->slack);
+
     set->root.x_min = fmin(set->root.x_min, b.x_min);
     set->root.y_min = fmin(set->root.y_min, b.y_min);
     set->root.x_max = fmax(set->root.x_max, b.x_max);
     set->root.y_max = fmax(set->root.y_max, b.y_max);
-    set->z_min = fminf(set->z_min, p.z_min);
-    set->z_max = fmaxf(set->z_max, p.z_max);
+    set->z_min = fminf(set->z_min, range.min);
+    set->z_max = fmaxf(set->z_max, range.max);
     set->corner_count += count;
+    set->sources[set->polygon_count] = w->source;
     set->polygons[set->polygon_count++] = p;
-    set->polygons[set->polygon_count] = (struct mesh_polygon){.first = (uint32_t)set->corner_count};
+    set->firsts[set->polygon_count] = (uint32_t)set->corner_count;
 }
 
 /* Is a list of the ring's corners convex, in its plane and seen along gravity? */
@@ -400,7 +454,8 @@ static enum mesh_fate polygon_add(struct workshop *w)
 
     if (fate != MESH_KEPT)
         return fate;
-    struct vec3 normal = convex_part_normal(vertices, ring->index, ring->count);
+    struct face face = face_of(w->set, ring->index, ring->count);
+    struct vec3 normal = convex_part_normal(&face);
     double size = ring_size(ring, vertices), slack = w->set->slack;
 
     ring->slack = slack;
@@ -410,7 +465,7 @@ static enum mesh_fate polygon_add(struct workshop *w)
         ring_reverse(ring);
         normal = vec3_scale(normal, -1);
     }
-    struct box2 box = convex_part_box(vertices, ring->index, ring->count);
+    struct box2 box = convex_part_box(&face);
     bool is_flat = true;
 
     ring->is_wall = is_wall(normal, &box, slack);
@@ -442,14 +497,18 @@ static bool set_allocate(struct convex_parts *set, const struct polygon_soup *so
     }
     set->vertices = malloc((soup->vertex_count + 1) * sizeof *set->vertices);
     set->polygons = malloc((pieces + 1) * sizeof *set->polygons);
+    set->firsts = malloc((pieces + 1) * sizeof *set->firsts);
+    set->sources = malloc((pieces + 1) * sizeof *set->sources);
     set->corners = malloc((corners + 1) * sizeof *set->corners);
-    return set->vertices && set->polygons && set->corners;
+    return set->vertices && set->polygons && set->firsts && set->sources && set->corners;
 }
 
 void convex_parts_free(struct convex_parts *set)
 {
     free(set->vertices);
     free(set->polygons);
+    free(set->firsts);
+    free(set->sources);
     free(set->corners);
     memset(set, 0, sizeof *set);
 }
@@ -547,7 +606,7 @@ static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct er
     w->set->root = (struct box2){INFINITY, INFINITY, -INFINITY, -INFINITY};
     w->set->z_min = INFINITY;
     w->set->z_max = -INFINITY;
-    w->set->polygons[0] = (struct mesh_polygon){.first = 0};
+    w->set->firsts[0] = 0;
     for (size_t i = 0; i < soup->polygon_count; i++) {
         size_t before = w->set->polygon_count;
 
@@ -555,9 +614,9 @@ static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct er
         enum mesh_fate fate = polygon_add(w);
 
         import_count(w, fate, w->set->polygon_count - before);
-        if (w->set->corner_count >= MESH_WALL)
-            return err_limit(err, ERR_TOO_LARGE, MESH_WALL - 1, (double)w->set->corner_count,
-                             "the polygons have more than %u corners", MESH_WALL - 1);
+        if (w->set->corner_count > MESH_CORNERS_MAX)
+            return err_limit(err, ERR_TOO_LARGE, MESH_CORNERS_MAX, (double)w->set->corner_count,
+                             "the polygons have more than %d corners", MESH_CORNERS_MAX);
         if (pace_step(w->pace, 4 + soup->starts[i + 1] - soup->starts[i], err))
             return err->code;
     }

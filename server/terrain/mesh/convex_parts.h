@@ -10,7 +10,9 @@
 struct convex_parts {
     struct vec3 *vertices; /* in the mesh's frame; those that no piece uses are left out */
     size_t vertex_count;
-    struct mesh_polygon *polygons; /* and one more, where the corners end */
+    struct mesh_polygon *polygons;
+    uint32_t *firsts;  /* [polygon_count + 1] of their corners */
+    uint32_t *sources; /* their indices in the file */
     size_t polygon_count;
     uint32_t *corners;
     size_t corner_count;
@@ -71,14 +73,26 @@ static inline struct mesh_line edge_line(struct vec3 from, struct vec3 to)
     return is_turned ? (struct mesh_line){-a, -b, -c} : (struct mesh_line){a, b, c};
 }
 
-/* Of edge i of corners[count]. */
-static inline struct mesh_line convex_part_line(const struct vec3 *vertices,
-                                                const uint32_t *corners, uint32_t count, uint32_t i)
+/* Of edge i. */
+static inline struct mesh_line convex_part_line(const struct face *face, uint32_t i)
 {
-    return edge_line(vertices[corners[i]], vertices[corners[i + 1 < count ? i + 1 : 0]]);
+    return edge_line(face_at(face, i), face_after(face, i));
 }
 
-struct box2 convex_part_box(const struct vec3 *vertices, const uint32_t *corners, uint32_t count);
+struct box2 convex_part_box(const struct face *face);
+
+/* Piece i of a set. */
+struct face convex_part_face(const struct convex_parts *set, size_t i);
+
+/* What the heights of a polygon's answers are between. */
+struct z_range convex_part_range(const struct face *face, const struct mesh_polygon *p,
+                                 double slack);
+
+/* The height of a floor's plane, from its slopes and its box. */
+double convex_part_height(const struct face *face, const struct mesh_polygon *p);
+
+/* The same, or what a polygon has instead: not a number where it is steep, sharp or a wall. */
+double convex_part_kept_height(const struct face *face, const struct mesh_polygon *p);
 
 /* Outward to float32: not above, not below. */
 static inline float float_down(double x)
@@ -96,14 +110,13 @@ static inline float float_up(double x)
 }
 
 /* Twice the area along the normal, right-handed (Newell). */
-static inline struct vec3 convex_part_normal(const struct vec3 *vertices, const uint32_t *corners,
-                                             uint32_t count)
+static inline struct vec3 convex_part_normal(const struct face *face)
 {
-    struct vec3 origin = vertices[corners[0]], sum = {0, 0, 0};
-    struct vec3 a = vec3_sub(vertices[corners[1]], origin);
+    struct vec3 origin = face_at(face, 0), sum = {0, 0, 0};
+    struct vec3 a = vec3_sub(face_at(face, 1), origin);
 
-    for (uint32_t i = 2; i < count; i++) {
-        struct vec3 b = vec3_sub(vertices[corners[i]], origin);
+    for (uint32_t i = 2; i < face->count; i++) {
+        struct vec3 b = vec3_sub(face_at(face, i), origin);
 
         sum = vec3_add(sum, vec3_cross(a, b));
         a = b;

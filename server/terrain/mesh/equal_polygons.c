@@ -21,18 +21,19 @@ enum { PROBES_MAX = 32 };
 
 static const char *record_of(const struct ray_tree_polygons *p, size_t i)
 {
-    return (const char *)p->polygons + i * p->stride;
+    return (const char *)p->records + i * p->record_bytes;
 }
 
 static uint64_t hash_of(const struct ray_tree_polygons *p, size_t i)
 {
-    struct ray_tree_ring ring = ray_tree_ring_of(p, i);
-    uint64_t hash = ring.count;
+    struct face face = ray_tree_face(p, i);
+    uint64_t hash = face.count;
 
-    for (uint32_t k = 0; k < ring.count; k++) {
+    for (uint32_t k = 0; k < face.count; k++) {
+        struct vec3 at = face_at(&face, k);
         uint64_t bits[3];
 
-        memcpy(bits, &p->vertices[ring.corners[k]], sizeof bits);
+        memcpy(bits, &at, sizeof bits);
         for (int a = 0; a < 3; a++) {
             hash = (hash ^ bits[a]) * 0x9e3779b97f4a7c15u;
             hash ^= hash >> 32;
@@ -43,14 +44,17 @@ static uint64_t hash_of(const struct ray_tree_polygons *p, size_t i)
 
 bool equal_polygons_are(const struct ray_tree_polygons *p, size_t a, size_t b)
 {
-    struct ray_tree_ring x = ray_tree_ring_of(p, a), y = ray_tree_ring_of(p, b);
+    struct face x = ray_tree_face(p, a), y = ray_tree_face(p, b);
 
-    if (x.count != y.count || memcmp(record_of(p, a), record_of(p, b), p->offset) != 0)
+    if (x.count != y.count ||
+        (p->records && memcmp(record_of(p, a), record_of(p, b), p->record_bytes) != 0))
         return false;
-    for (uint32_t k = 0; k < x.count; k++)
-        if (memcmp(&p->vertices[x.corners[k]], &p->vertices[y.corners[k]], sizeof *p->vertices) !=
-            0)
+    for (uint32_t k = 0; k < x.count; k++) {
+        struct vec3 from_x = face_at(&x, k), from_y = face_at(&y, k);
+
+        if (memcmp(&from_x, &from_y, sizeof from_x) != 0)
             return false;
+    }
     return true;
 }
 

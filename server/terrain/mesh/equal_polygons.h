@@ -8,7 +8,7 @@
 
 /*
  * For each polygon first .. count - 1 the first of them with the same corners in the same order,
- * bit for bit, and the same record up to `offset`: to any question both give the same bits.
+ * bit for bit, and the same record: to any question both give the same bits.
  *
  * same  [count] out, from `first` on; polygon i is the first of its kind where same[i] is i
  *

@@ -52,20 +52,19 @@ enum {
     CHUNK = 1 << 14     /* polygons of a part of the work, and floors of a strip of rows */
 };
 
-#define ROOT_SHARE 0.21   /* floors for each of the root's cells, of a leaf's most */
-#define FILL_LEAST 0.57   /* sparser ground gets no more cells: most would be empty */
+#define ROOT_SHARE 0.21  /* floors for each of the root's cells, of a leaf's most */
+#define ROOT_BORDER 1.92 /* ... where that is more: a list of n has those of √n - this, squared */
+#define FILL_LEAST 0.57  /* sparser ground gets no more cells: most would be empty */
 #define STACKED_LEAST 1.5 /* with more floors over a place than this the next one is expected */
 
 /* Seen from above. */
-static double floor_area(const struct mesh *mesh, const struct mesh_polygon *p)
+static double floor_area(const struct mesh *mesh, uint32_t polygon)
 {
-    const uint32_t *corners = mesh->corners + mesh_first(p);
-    uint32_t count = mesh_count(p);
+    struct face face = mesh_face(mesh, polygon);
     double twice = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 a = mesh->vertices[corners[i]];
-        struct vec3 b = mesh->vertices[corners[i + 1 < count ? i + 1 : 0]];
+    for (uint32_t i = 0; i < face.count; i++) {
+        struct vec3 a = face_at(&face, i), b = face_after(&face, i);
 
         twice += a.x * b.y - b.x * a.y;
     }
@@ -81,10 +80,11 @@ struct chunk {
 
 /* The work of the root, in parts. */
 struct root_work {
-    const struct mesh *mesh;
+    struct mesh *mesh;
     struct floor_grid *grid;
     struct box2 box;
     uint32_t side, strip_rows;
+    struct z_range *ranges; /* of floors */
     struct chunk *chunks;
     size_t chunk_count, strips;
     uint32_t *starts, *lists;
@@ -111,7 +111,8 @@ static void area_work(void *context, size_t chunk)
     for (uint32_t i = (uint32_t)chunk * CHUNK; i < chunk_end(w, chunk); i++)
         if (grid_is_floor(w->mesh, i)) {
             c->floors++;
-            c->area += floor_area(w->mesh, &w->mesh->polygons[i]);
+            c->area += floor_area(w->mesh, i);
+            w->ranges[i] = mesh_range(w->mesh, i);
         }
 }
 
@@ -260,6 +261,8 @@ static void root_work_free(struct root_work *w)
         free(w->makers[s].cells);
         free(w->makers[s].blocks);
     }
+    w->mesh->ranges = NULL;
+    free(w->ranges);
     free(w->chunks);
     free(w->starts);
     free(w->lists);
@@ -284,7 +287,18 @@ static enum err_code root_make(struct root_work *w, const struct mesh_making *ma
     return strips_join(w) ? ERR_OK : grid_no_memory(w->mesh, err);
 }
 
-/* Where floors are, a cell has about the share of a leaf's most; or coarser, down to one cell. */
+/*
+ * How many floors a cell of the root has by their area. A list has those that reach in over its
+ * borders, too. Where floors lie over one another, lists are short.
+ */
+static double cell_floors(uint32_t most, double fill)
+{
+    double inside = fmax(sqrt(most) - ROOT_BORDER, 0), share = ROOT_SHARE * most;
+
+    return fill > STACKED_LEAST ? share : fmax(share, inside * inside);
+}
+
+/* The coarsest root by that, or coarser, down to one cell. */
 static enum err_code side_choose(struct root_work *w, const struct mesh_making *making,
                                  struct err *err)
 {
@@ -292,7 +306,7 @@ static enum err_code side_choose(struct root_work *w, const struct mesh_making *
     double narrow = fmin(w->box.x_max - w->box.x_min, w->box.y_max - w->box.y_min);
     double least = GRID_CELL_NEARS * h->near, floors = (double)w->floors;
     double fill = w->area / ((w->box.x_max - w->box.x_min) * (w->box.y_max - w->box.y_min));
-    double cells = floors / (h->max_polygons * ROOT_SHARE * fmax(fill, FILL_LEAST));
+    double cells = floors / (cell_floors(h->max_polygons, fill) * fmax(fill, FILL_LEAST));
     int bits = (int)fmin(floor(log2(fmax(cells, 1)) / 2 + 0.25), fmin(h->max_depth, SIDE_BITS_MAX));
     bool pays = false;
 
@@ -337,10 +351,12 @@ static enum err_code grid_fill(struct root_work *w, const struct mesh_making *ma
 
     w->chunk_count = (polygons + CHUNK - 1) / CHUNK;
     w->chunks = calloc(w->chunk_count, sizeof *w->chunks);
-    if (!w->chunks)
+    w->ranges = malloc(polygons * sizeof *w->ranges);
+    if (!w->chunks || !w->ranges)
         return grid_no_memory(w->mesh, err);
     if (crew_run(making->crew, making->pace, area_work, w, w->chunk_count, err))
         return err->code;
+    w->mesh->ranges = w->ranges;
     for (size_t i = 0; i < w->chunk_count; i++) {
         w->floors += w->chunks[i].floors;
         w->area += w->chunks[i].area;

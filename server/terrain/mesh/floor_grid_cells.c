@@ -74,19 +74,15 @@ static void edge_set(const struct column_lane *lane, unsigned edge, double a, do
 
 void outline_set(struct outline *o, const struct mesh *mesh, uint32_t polygon)
 {
-    const struct mesh_polygon *p = &mesh->polygons[polygon];
-
-    o->vertices = mesh->vertices;
-    o->corners = mesh->corners + mesh_first(p);
-    o->count = mesh_count(p);
-    o->box = convex_part_box(o->vertices, o->corners, o->count);
-    for (uint32_t i = 0; i < o->count && i < OUTLINE_LINES; i++)
-        o->lines[i] = convex_part_line(o->vertices, o->corners, o->count, i);
+    o->face = mesh_face(mesh, polygon);
+    o->box = convex_part_box(&o->face);
+    for (uint32_t i = 0; i < o->face.count && i < OUTLINE_LINES; i++)
+        o->lines[i] = convex_part_line(&o->face, i);
 }
 
 static struct mesh_line outline_line(const struct outline *o, uint32_t i)
 {
-    return i < OUTLINE_LINES ? o->lines[i] : convex_part_line(o->vertices, o->corners, o->count, i);
+    return i < OUTLINE_LINES ? o->lines[i] : convex_part_line(&o->face, i);
 }
 
 bool outline_reaches(const struct box2 *box, const struct outline *o, double near)
@@ -99,7 +95,7 @@ bool outline_reaches(const struct box2 *box, const struct outline *o, double nea
     if (own->x_min >= box->x_min && own->x_max <= box->x_max && own->y_min >= box->y_min &&
         own->y_max <= box->y_max)
         return true;
-    for (uint32_t i = 0; i < o->count; i++) {
+    for (uint32_t i = 0; i < o->face.count; i++) {
         struct mesh_line line = outline_line(o, i);
         double x = line.a > 0 ? box->x_max : box->x_min;
         double y = line.b > 0 ? box->y_max : box->y_min;
@@ -118,18 +114,18 @@ static void lane_set(const struct column_lane *lane, const struct grid_maker *m,
                      const struct box2 *box)
 {
     const double uncertain = COLUMN_DOUBT / ((double)COLUMN_SCALE * COLUMN_UNIT);
-    const struct mesh_polygon *p = &m->mesh->polygons[polygon];
+    struct z_range range = mesh_range(m->mesh, polygon);
     double w = box->x_max - box->x_min, h = box->y_max - box->y_min;
     double x = box->x_min + w / 2, y = box->y_min + h / 2;
     struct outline outline;
     unsigned edges = 0;
 
     outline_set(&outline, m->mesh, polygon);
-    *lane->polygon = polygon | column_level(m->grid, (double)p->z_max) << COLUMN_HIGH_SHIFT |
-                     column_level(m->grid, (double)p->z_min) << COLUMN_LOW_SHIFT;
+    *lane->polygon = polygon | column_level(m->grid, (double)range.max) << COLUMN_HIGH_SHIFT |
+                     column_level(m->grid, (double)range.min) << COLUMN_LOW_SHIFT;
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
         edge_set(lane, k, 0, 0, 2);
-    for (uint32_t i = 0; i < outline.count; i++) {
+    for (uint32_t i = 0; i < outline.face.count; i++) {
         struct mesh_line line = outline_line(&outline, i);
         double a = line.a * w, b = line.b * h, along = fabs(a), across = fabs(b);
         double unit = 1 / (along > across ? along : across);
@@ -189,7 +185,7 @@ bool grid_list_sort(const struct mesh *mesh, uint32_t *list, uint32_t count)
     if (keys == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        struct height_key key = {mesh->polygons[list[i]].z_max, list[i]};
+        struct height_key key = {mesh_range(mesh, list[i]).max, list[i]};
         uint32_t at = i;
 
         for (; count <= 64 && at > 0 && by_height(&keys[at - 1], &key) > 0; at--)

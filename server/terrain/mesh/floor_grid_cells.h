@@ -54,9 +54,7 @@ struct grid_pair {
 /* A polygon's box and edge lines. */
 struct outline {
     struct box2 box;
-    const struct vec3 *vertices;
-    const uint32_t *corners;
-    uint32_t count;
+    struct face face;
     struct mesh_line lines[OUTLINE_LINES]; /* of the first edges */
 };
 

@@ -115,7 +115,7 @@ static float cell_low(const struct mesh *mesh, const struct column_cell *cell)
     for (uint32_t i = 0; i < cell->count; i++) {
         uint32_t polygon = *column_lane(&c->blocks[cell->first], cell->count, i).polygon;
 
-        low = fminf(low, mesh->polygons[polygon & COLUMN_POLYGON].z_min);
+        low = fminf(low, mesh_range(mesh, polygon & COLUMN_POLYGON).min);
     }
     return low;
 }

@@ -42,37 +42,39 @@ struct column {
 };
 
 /* Is the point inside of all edge lines, or outside by no more than the slack? */
-ALWAYS_INLINE bool is_inside(const struct column *c, const struct mesh_polygon *p)
+ALWAYS_INLINE bool is_inside(const struct column *c, uint32_t polygon)
 {
-    const uint32_t *corners = c->mesh->corners + mesh_first(p);
+    struct face face = mesh_face(c->mesh, polygon);
     double least = -c->mesh->header->slack;
-    uint32_t count = mesh_count(p);
     bool inside = true;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct mesh_line line = convex_part_line(c->mesh->vertices, corners, count, i);
+    for (uint32_t i = 0; i < face.count; i++) {
+        struct mesh_line line = convex_part_line(&face, i);
 
         inside &= line_value(&line, c->x, c->y) >= least;
     }
     return inside;
 }
 
-/* The height of the polygon's plane, between its lowest and its highest corner. */
-ALWAYS_INLINE double floor_z(const struct mesh_polygon *p, double x, double y)
+/* Of a steep or sharp polygon: held between its lowest and its highest corner. */
+double mesh_held_z(const struct mesh *mesh, uint32_t polygon, double x, double y);
+
+/* The height of the polygon's plane. */
+ALWAYS_INLINE double floor_z(const struct mesh *mesh, uint32_t polygon, double x, double y)
 {
+    const struct mesh_polygon *p = &mesh->polygons[polygon];
     /* by pairs, and in the order of a scalar sum: the same bits */
     f64x2 from = f64x2_of_floats(f32x4_load_two(&p->x_min));
-    f64x2 range = f64x2_of_floats(f32x4_load_two(&p->z_min));
     f64x2 rise = f64x2_load(&p->slope_x) * ((f64x2){x, y} - from);
-    f64x2 z = f64x2_all(p->height + rise[0] + f64x2_seconds(rise)[0]);
+    double z = p->height + rise[0] + f64x2_seconds(rise)[0];
 
-    return f64x2_min(f64x2_seconds(range), f64x2_max(range, z))[0];
+    return __builtin_expect(isnan(z), 0) ? mesh_held_z(mesh, polygon, x, y) : z;
 }
 
 /* Without a branch: which of the floors over one another is the best is not predictable. */
 ALWAYS_INLINE void floor_take(struct column *c, uint32_t polygon)
 {
-    double z = floor_z(&c->mesh->polygons[polygon], c->x, c->y) * c->sign;
+    double z = floor_z(c->mesh, polygon, c->x, c->y) * c->sign;
     /* where two meet, the first: as in any other order of tests */
     bool is_best = (z <= c->limit) & ((z > c->best) | ((z == c->best) & (polygon < c->polygon)));
 
@@ -180,7 +182,7 @@ ALWAYS_INLINE void pair_take(struct column *c, const struct column_block *b, siz
         uint32_t polygon = polygons[i] & COLUMN_POLYGON;
 
         mask.hit &= mask.hit - 1;
-        if (mask.uncertain >> i & 1 && !is_inside(c, &c->mesh->polygons[polygon]))
+        if (mask.uncertain >> i & 1 && !is_inside(c, polygon))
             continue;
         floor_take(c, polygon);
         /* elsewhere there is no other, mostly */

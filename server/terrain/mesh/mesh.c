@@ -179,28 +179,12 @@ static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *
 static struct mesh *draft_image(struct draft *draft, const struct mesh_options *options,
                                 struct err *err)
 {
-    struct mesh_header *h = &draft->header;
-    const void *section[MESH_SECTIONS] = {draft->set.polygons, draft->set.corners,
-                                          draft->set.vertices};
     struct mesh_making making = {options->crew, options->pace};
+    void *image = mesh_image_make(&draft->header, &draft->set, err);
 
-    h->count[MESH_POLYGONS] = draft->set.polygon_count;
-    h->count[MESH_CORNERS] = draft->set.corner_count;
-    h->count[MESH_VERTICES] = draft->set.vertex_count;
-    CHECK(mesh_header_lay_out(h));
-    uint8_t *image = aligned_alloc(MESH_ALIGNMENT, h->bytes);
-
-    if (image == NULL) {
-        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons",
-                draft->set.polygon_count);
+    if (image == NULL)
         return NULL;
-    }
-    memcpy(image, h, sizeof *h);
-    for (enum mesh_section s = 0; s < MESH_SECTIONS; s++)
-        memcpy(image + h->offset[s], section[s], mesh_section_bytes(h, s));
-    mesh_image_clear_gaps(image, h);
     convex_parts_free(&draft->set);
-    mesh_image_seal(image);
     struct mesh *mesh = mesh_over(image, err);
 
     if (mesh == NULL) {
@@ -333,6 +317,16 @@ struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point)
     return space.is_outward ? vec3_unit(out) : vec3_opposite(vec3_unit(out));
 }
 
+struct z_range mesh_range(const struct mesh *mesh, uint32_t polygon)
+{
+    struct face face;
+
+    if (mesh->ranges)
+        return mesh->ranges[polygon];
+    face = mesh_face(mesh, polygon);
+    return convex_part_range(&face, &mesh->polygons[polygon], mesh->header->slack);
+}
+
 void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
 {
     const struct mesh_header *h = mesh->header;
@@ -349,6 +343,7 @@ void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
     out->bytes_of[MESH_OF_VERTICES] = mesh_section_bytes(h, MESH_VERTICES);
     out->bytes_of[MESH_OF_QUADTREE] = floor_grid_bytes(&mesh->grid);
     out->bytes_of[MESH_OF_BOXES] = mesh_rays_bytes(&mesh->rays);
+    /* firsts and sources, too */
     out->bytes_of[MESH_OF_OTHERS] =
         sizeof *mesh + (mesh->same ? out->polygons * sizeof *mesh->same : 0) + h->bytes -
         out->bytes_of[MESH_OF_POLYGONS] - out->bytes_of[MESH_OF_CORNERS] -

@@ -2,12 +2,15 @@
  * The inside of a mesh. Private to terrain/; other rooms use mesh.h.
  *
  * The image is one block: a header, then arrays, each beginning at a multiple of 64 bytes, in this
- * order: polygons, corners, vertices. There are no pointers in it, only indices, so that it means
- * the same at any address. Numbers are little-endian, as in memory.
+ * order. There are no pointers in it, only indices, so that it means the same at any address.
+ * Numbers are little-endian, as in memory.
  *
- *   polygons  one of each (Q, table 1), 48 bytes, and one more, whose first corner is their end
- *   corners   indices of vertices, counter-clockwise seen from above
- *   vertices  in the mesh's frame
+ *   polygons  one of each (Q, table 1), 32 bytes
+ *   corners   indices of vertices, counter-clockwise seen from above; none: triangles that share no
+ *             vertex, whose vertices follow one another
+ *   vertices  in the mesh's frame; float32 where all of them are float32 numbers
+ *   firsts    the first corner of each polygon, and their end; none: all are triangles
+ *   sources   the index of each in the file; none: it is that of the polygon
  *
  * Q's edge lines and boxes follow from the vertices (convex_parts.h) and are computed where a
  * question needs them: few do, for the floor grid sorts out by small integers.
@@ -23,6 +26,7 @@
 #define KOTA_TERRAIN_MESH_DATA_H
 
 #include "terrain/mesh/mesh.h"
+#include "terrain/bvh/face.h"
 #include "terrain/mesh/floor_grid.h"
 #include "terrain/bvh/ray_tree.h"
 #include "terrain/kernels/simd.h"
@@ -30,7 +34,7 @@
 #include <float.h>
 #include <stdatomic.h>
 
-enum { MESH_VERSION = 2, MESH_ALIGNMENT = 64 };
+enum { MESH_VERSION = 3, MESH_ALIGNMENT = 64, MESH_CORNERS_MAX = INT32_MAX };
 
 /* A direction within that of gravity runs along it: over the mesh it moves aside by no more than
  * the slack. */
@@ -44,29 +48,17 @@ struct box2 {
 
 struct mesh_polygon {
     float x_min, y_min; /* of its box grown by slack, rounded outward */
-    /* z = height + slope_x (x - x_min) + slope_y (y - y_min); walls: 0 */
+    /*
+     * z = height + slope_x (x - x_min) + slope_y (y - y_min). A height that is not a number: it
+     * follows from the corners, and z is held between them (floor_mask.h). No numbers: a wall.
+     */
     double slope_x, slope_y, height;
-    float z_min, z_max; /* rounded outward */
-    uint32_t first;     /* of its corners, which end at the next polygon's; MESH_WALL */
-    uint32_t source;    /* index in the file */
 };
 
-#define MESH_WALL 0x80000000u /* in `first`: no area seen along gravity */
-
-static inline uint32_t mesh_first(const struct mesh_polygon *p)
-{
-    return p->first & ~MESH_WALL;
-}
-
-/* The number of its corners. */
-static inline uint32_t mesh_count(const struct mesh_polygon *p)
-{
-    return mesh_first(p + 1) - mesh_first(p);
-}
-
+/* Has it no area seen along gravity? */
 static inline bool mesh_is_wall(const struct mesh_polygon *p)
 {
-    return p->first & MESH_WALL;
+    return isnan(p->slope_x);
 }
 
 /* Inside is a x + b y + c >= 0; (a, b) is unit. */
@@ -76,7 +68,14 @@ struct mesh_line {
 
 /* A wall has two lines with something between them, and (0, 0, 1) for its other edges. */
 
-enum mesh_section { MESH_POLYGONS, MESH_CORNERS, MESH_VERTICES, MESH_SECTIONS };
+enum mesh_section {
+    MESH_POLYGONS,
+    MESH_CORNERS,
+    MESH_VERTICES,
+    MESH_FIRSTS,
+    MESH_SOURCES,
+    MESH_SECTIONS
+};
 
 struct mesh_header {
     char magic[8];
@@ -92,7 +91,13 @@ struct mesh_header {
     double slack, near;
     float z_min, z_max; /* of the polygons, rounded outward */
     uint32_t max_polygons, max_depth;
-    uint64_t checksum; /* FNV-1a of the header before it */
+    uint64_t is_narrow; /* float32 vertices */
+    uint64_t checksum;  /* FNV-1a of the header before it */
+};
+
+/* What the heights of a polygon's answers are between; rounded outward. */
+struct z_range {
+    float min, max;
 };
 
 enum mesh_seal_state { MESH_SEALED, MESH_UNSEALED, MESH_SEALING };
@@ -115,23 +120,25 @@ struct mesh {
     atomic_uint refs;
     const struct mesh_header *header;
     const struct mesh_polygon *polygons;
-    const uint32_t *corners;
-    const struct vec3 *vertices;
-    struct floor_grid grid; /* not of the image: floor_grid.h */
-    struct mesh_rays rays;  /* nor is this: mesh_rays.c */
-    uint32_t *same;         /* [polygons] the first that is equal (mesh_same.c); NULL: all differ */
+    const uint32_t *corners; /* NULL: as face_of_three */
+    struct points points;
+    const uint32_t *firsts;  /* NULL: all of its polygons are triangles */
+    const uint32_t *sources; /* NULL: the polygons' own indices */
+    struct z_range *ranges;  /* of polygons while the grid is made; NULL: convex_part_range */
+    struct floor_grid grid;  /* not of the image: floor_grid.h */
+    struct mesh_rays rays;   /* nor is this: mesh_rays.c */
+    uint32_t *same;        /* [polygons] the first that is equal (mesh_same.c); NULL: all differ */
     struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
     uint8_t content[32];   /* name of the mesh's content; of an edited one not the image's own */
     atomic_uint seal;      /* enum mesh_seal_state: has the image its hash and checksum? */
     double lift;           /* the centre's height against gravity */
     bool is_turned;
-    bool is_triangles;              /* all of its polygons */
     void *own;                      /* the image when it is ours */
     void (*release)(void *context); /* else this gives it back */
     void *context;
 };
 
-_Static_assert(sizeof(struct mesh_polygon) == 48, "polygons have no padding");
+_Static_assert(sizeof(struct mesh_polygon) == 32, "polygons have no padding");
 _Static_assert(sizeof(struct mesh_header) % 8 == 0, "the header has no padding at its end");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "images are little-endian");
 
@@ -182,12 +189,32 @@ static inline bool mesh_is_first(const struct mesh *mesh, uint32_t polygon)
 
 /* ---- polygons ------------------------------------------------------------------------------- */
 
-/* The corners of a polygon; of a mesh of triangles without a look at the polygon. */
-static inline const uint32_t *mesh_corners(const struct mesh *mesh, uint32_t polygon)
+/* Its first corner; of the number of polygons: where the corners end. */
+static inline size_t mesh_first(const struct mesh *mesh, size_t polygon)
 {
-    return mesh->corners + (mesh->is_triangles ? 3 * (size_t)polygon
-                                               : (size_t)mesh_first(&mesh->polygons[polygon]));
+    return mesh->firsts ? mesh->firsts[polygon] : 3 * polygon;
 }
+
+static inline uint32_t mesh_count(const struct mesh *mesh, size_t polygon)
+{
+    return mesh->firsts ? mesh->firsts[polygon + 1] - mesh->firsts[polygon] : 3;
+}
+
+static inline struct face mesh_face(const struct mesh *mesh, size_t polygon)
+{
+    return mesh->corners ? (struct face){mesh->points, mesh->corners + mesh_first(mesh, polygon),
+                                         mesh_count(mesh, polygon)}
+                         : face_of_three(&mesh->points, polygon);
+}
+
+/* Its index in the file. */
+static inline uint32_t mesh_source(const struct mesh *mesh, uint32_t polygon)
+{
+    return mesh->sources ? mesh->sources[polygon] : polygon;
+}
+
+/* What the heights of its answers are between. */
+struct z_range mesh_range(const struct mesh *mesh, uint32_t polygon);
 
 static inline double line_value(const struct mesh_line *l, double x, double y)
 {
@@ -233,14 +260,24 @@ void mesh_image_seal(void *image);
 /* FNV-1a of the first bytes of a header. */
 uint64_t mesh_header_checksum(const void *header, size_t length);
 
-/* Is it an image of version 1? */
-bool mesh_image_is_1(const void *image, size_t length);
+/*
+ * The image of a set, sealed, as small as it may be: the caller's, from aligned_alloc. The header
+ * has all but counts, sizes and offsets, which it gets. NULL: no memory, or too large.
+ */
+struct convex_parts;
+void *mesh_image_make(struct mesh_header *header, const struct convex_parts *set, struct err *err);
+
+/* Is it an image of an older version? */
+bool mesh_image_is_old(const void *image, size_t length);
 
 /*
- * The image of the present version of one of version 1 that begins at a multiple of 8 bytes: the
+ * The image of the present version of an older one that begins at a multiple of 8 bytes: the
  * caller's, from aligned_alloc. ERR_BAD_INPUT, ERR_NO_MEMORY: NULL.
  */
-void *mesh_image_of_1(const void *image, size_t length, size_t *new_length, struct err *err);
+void *mesh_image_of_old(const void *image, size_t length, size_t *new_length, struct err *err);
+
+/* Are all of them float32 numbers? */
+bool mesh_vertices_are_narrow(const struct vec3 *vertices, size_t count);
 
 /* The same, now, for a mesh that went without. Any thread. */
 void mesh_seal(const struct mesh *mesh);

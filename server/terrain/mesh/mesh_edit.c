@@ -78,7 +78,7 @@ static uint32_t piece_of(const struct mesh *mesh, uint32_t number)
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (mesh->polygons[middle].source < number)
+        if (mesh_source(mesh, middle) < number)
             low = middle + 1;
         else
             high = middle;
@@ -93,9 +93,11 @@ static bool note_gone(struct editor *e, uint32_t begin, uint32_t end, size_t *ca
     if (!array_reserve((void **)&e->gone, capacity, e->gone_count + (end - begin), sizeof *e->gone))
         return false;
     for (uint32_t i = begin; i < end; i++)
-        if (!mesh_is_wall(&m->polygons[i]))
-            e->gone[e->gone_count++] = convex_part_box(
-                m->vertices, m->corners + mesh_first(&m->polygons[i]), mesh_count(&m->polygons[i]));
+        if (!mesh_is_wall(&m->polygons[i])) {
+            struct face face = mesh_face(m, i);
+
+            e->gone[e->gone_count++] = convex_part_box(&face);
+        }
     return true;
 }
 
@@ -113,7 +115,7 @@ static bool runs_make(struct editor *e)
         uint32_t begin = piece_of(e->old, number), end = begin;
 
         CHECK(i == 0 || number > change->removed[i - 1]);
-        while (end < e->old_count && e->old->polygons[end].source == number)
+        while (end < e->old_count && mesh_source(e->old, end) == number)
             end++;
         if (begin == end)
             continue;
@@ -157,15 +159,14 @@ static void box_widen(struct box2 *box, const struct box2 *by)
 }
 
 /* The box of the corners of all polygons that have pieces, in the locale's frame. */
-static struct box3 bounds_of(const struct editor *e, const struct mesh_polygon *polygons,
-                             size_t count)
+static struct box3 bounds_of(const struct editor *e, const uint32_t *sources, size_t count)
 {
     const struct polygon_soup *after = e->change->after;
     struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
     uint32_t last = NO_POLYGON;
 
     for (size_t i = 0; i < count; i++) {
-        uint32_t number = polygons[i].source;
+        uint32_t number = sources ? sources[i] : (uint32_t)i;
 
         if (number == last)
             continue;
@@ -183,37 +184,57 @@ static struct box3 bounds_of(const struct editor *e, const struct mesh_polygon *
 
 struct sections {
     struct mesh_polygon *polygons;
-    uint32_t *corners;
-    struct vec3 *vertices;
+    uint32_t *corners, *firsts, *sources; /* firsts, sources: NULL where the image has none */
+    struct vec3 *wide;
+    float (*narrow)[3];
 };
 
-/* A polygon whose corners begin elsewhere. */
-static struct mesh_polygon polygon_at(const struct mesh_polygon *p, uint32_t first)
+static struct sections sections_of(const struct mesh_header *h, uint8_t *image)
 {
-    struct mesh_polygon moved = *p;
+    void *at[MESH_SECTIONS];
 
-    moved.first = first | (p->first & MESH_WALL);
-    return moved;
+    for (enum mesh_section s = 0; s < MESH_SECTIONS; s++)
+        at[s] = h->count[s] > 0 ? image + h->offset[s] : NULL;
+    return (struct sections){at[MESH_POLYGONS],
+                             at[MESH_CORNERS],
+                             at[MESH_FIRSTS],
+                             at[MESH_SOURCES],
+                             h->is_narrow ? NULL : at[MESH_VERTICES],
+                             h->is_narrow ? at[MESH_VERTICES] : NULL};
+}
+
+static void vertex_put(const struct sections *to, size_t i, struct vec3 v)
+{
+    if (to->narrow)
+        memcpy(to->narrow[i], (float[]){(float)v.x, (float)v.y, (float)v.z}, sizeof *to->narrow);
+    else
+        to->wide[i] = v;
 }
 
 /* Old pieces that stay. */
 static void old_put(const struct editor *e, struct sections *to, uint32_t *corners)
 {
     const struct mesh *m = e->old;
-    uint32_t next = 0;
+    size_t next = 0;
 
     for (size_t r = 0; r < e->run_count; r++) {
         const struct run *run = &e->runs[r];
-        uint32_t first = mesh_first(&m->polygons[run->begin]);
-        uint32_t count = mesh_first(&m->polygons[run->end]) - first;
+        size_t first = mesh_first(m, run->begin), count = mesh_first(m, run->end) - first;
 
-        for (uint32_t i = run->begin; i < run->end; i++)
-            to->polygons[next++] =
-                polygon_at(&m->polygons[i], mesh_first(&m->polygons[i]) - first + *corners);
-        memcpy(to->corners + *corners, m->corners + first, count * sizeof *to->corners);
-        *corners += count;
+        memcpy(to->polygons + next, m->polygons + run->begin,
+               (run->end - run->begin) * sizeof *to->polygons);
+        for (size_t k = 0; k < count; k++)
+            to->corners[*corners + k] = m->corners ? m->corners[first + k] : (uint32_t)(first + k);
+        for (uint32_t i = run->begin; i < run->end; i++, next++) {
+            if (to->firsts)
+                to->firsts[next] = (uint32_t)(mesh_first(m, i) - first) + *corners;
+            if (to->sources)
+                to->sources[next] = mesh_source(m, i);
+        }
+        *corners += (uint32_t)count;
     }
-    memcpy(to->vertices, m->vertices, m->header->count[MESH_VERTICES] * sizeof *to->vertices);
+    for (size_t i = 0; i < m->header->count[MESH_VERTICES]; i++)
+        vertex_put(to, i, point_at(&m->points, i));
 }
 
 /* The added ones, and the end. */
@@ -221,18 +242,20 @@ static void more_put(const struct editor *e, struct sections *to, uint32_t corne
 {
     uint32_t vertices = (uint32_t)e->old->header->count[MESH_VERTICES];
     const struct convex_parts *more = &e->more;
-    struct mesh_polygon *at = &to->polygons[e->kept];
 
     for (size_t i = 0; i < more->polygon_count; i++) {
-        *at = polygon_at(&more->polygons[i], mesh_first(&more->polygons[i]) + corners);
-        at->source += e->change->first_number;
-        at++;
+        to->polygons[e->kept + i] = more->polygons[i];
+        if (to->firsts)
+            to->firsts[e->kept + i] = more->firsts[i] + corners;
+        if (to->sources)
+            to->sources[e->kept + i] = more->sources[i] + e->change->first_number;
     }
-    *at = (struct mesh_polygon){.first = corners + (uint32_t)more->corner_count};
+    if (to->firsts)
+        to->firsts[e->kept + more->polygon_count] = corners + (uint32_t)more->corner_count;
     for (size_t k = 0; k < more->corner_count; k++)
         to->corners[corners + k] = more->corners[k] + vertices;
-    if (more->vertex_count > 0)
-        memcpy(to->vertices + vertices, more->vertices, more->vertex_count * sizeof *to->vertices);
+    for (size_t i = 0; i < more->vertex_count; i++)
+        vertex_put(to, vertices + i, more->vertices[i]);
 }
 
 static size_t corners_kept(const struct editor *e)
@@ -240,33 +263,46 @@ static size_t corners_kept(const struct editor *e)
     size_t corners = 0;
 
     for (size_t r = 0; r < e->run_count; r++)
-        corners += mesh_first(&e->old->polygons[e->runs[r].end]) -
-                   mesh_first(&e->old->polygons[e->runs[r].begin]);
+        corners += mesh_first(e->old, e->runs[r].end) - mesh_first(e->old, e->runs[r].begin);
     return corners;
+}
+
+/* Are the numbers in the file those of the pieces? */
+static bool is_counting(const struct editor *e)
+{
+    bool is = !e->old->sources && !e->map;
+
+    for (size_t i = 0; is && i < e->more.polygon_count; i++)
+        is = e->more.sources[i] + e->change->first_number == e->kept + i;
+    return is;
 }
 
 static void counts_set(struct editor *e)
 {
     struct mesh_header *h = &e->header;
+    const struct convex_parts *more = &e->more;
+    bool is_triangles = !e->old->firsts && more->corner_count == 3 * more->polygon_count;
+    size_t polygons = e->kept + more->polygon_count;
 
-    h->count[MESH_POLYGONS] = e->kept + e->more.polygon_count;
-    h->count[MESH_CORNERS] = corners_kept(e) + e->more.corner_count;
-    h->count[MESH_VERTICES] = e->old->header->count[MESH_VERTICES] + e->more.vertex_count;
+    h->count[MESH_POLYGONS] = polygons;
+    h->count[MESH_CORNERS] = corners_kept(e) + more->corner_count;
+    h->count[MESH_VERTICES] = e->old->header->count[MESH_VERTICES] + more->vertex_count;
+    h->count[MESH_FIRSTS] = is_triangles ? 0 : polygons + 1;
+    h->count[MESH_SOURCES] = is_counting(e) ? 0 : polygons;
+    h->is_narrow &= mesh_vertices_are_narrow(more->vertices, more->vertex_count);
 }
 
 static void image_fill(struct editor *e, uint8_t *image)
 {
     struct mesh_header *h = &e->header;
-    struct sections to = {(void *)(image + h->offset[MESH_POLYGONS]),
-                          (void *)(image + h->offset[MESH_CORNERS]),
-                          (void *)(image + h->offset[MESH_VERTICES])};
+    struct sections to = sections_of(h, image);
     uint32_t corners = 0;
 
     mesh_image_clear_gaps(image, h);
     old_put(e, &to, &corners);
     more_put(e, &to, corners);
     if (e->map)
-        h->bounds = bounds_of(e, to.polygons, h->count[MESH_POLYGONS]);
+        h->bounds = bounds_of(e, to.sources, h->count[MESH_POLYGONS]);
     else if (e->more.polygon_count > 0)
         h->bounds = box3_union(h->bounds, e->more.bounds);
     memcpy(image, h, sizeof *h);
@@ -423,6 +459,6 @@ void mesh_count_pieces(const struct mesh *mesh, uint32_t first, size_t count, ui
         return;
     }
     for (uint64_t i = piece_of(mesh, first); i < mesh->header->count[MESH_POLYGONS]; i++)
-        if (mesh->polygons[i].source - first < count)
-            pieces[mesh->polygons[i].source - first]++;
+        if (mesh_source(mesh, (uint32_t)i) - first < count)
+            pieces[mesh_source(mesh, (uint32_t)i) - first]++;
 }

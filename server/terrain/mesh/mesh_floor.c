@@ -26,10 +26,9 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
 {
     struct column *c = asker;
     uint32_t polygon = block->polygon[lane] & ~RAY_TREE_PART;
-    const struct mesh_polygon *p = &c->mesh->polygons[polygon];
     double best = c->best;
 
-    if (mesh_is_wall(p) || !is_inside(c, p))
+    if (mesh_is_wall(&c->mesh->polygons[polygon]) || !is_inside(c, polygon))
         return false;
     floor_take(c, polygon);
     *end = c->start - c->best;
@@ -65,6 +64,17 @@ bool mesh_column(const struct mesh *mesh, double x, double y, bool is_up, double
                  uint32_t *polygon)
 {
     return kernels()->mesh_column(mesh, x, y, is_up, limit, z, polygon);
+}
+
+double mesh_held_z(const struct mesh *mesh, uint32_t polygon, double x, double y)
+{
+    const struct mesh_polygon *p = &mesh->polygons[polygon];
+    struct face face = mesh_face(mesh, polygon);
+    struct z_range range = mesh_range(mesh, polygon);
+    double z = convex_part_height(&face, p) + p->slope_x * (x - (double)p->x_min) +
+               p->slope_y * (y - (double)p->y_min);
+
+    return fmin((double)range.max, fmax((double)range.min, z));
 }
 
 struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon)

@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "base/content_hash.h"
+#include "terrain/mesh/convex_parts.h"
 #include "terrain/mesh/mesh_contact.h"
 #include "terrain/radial/radial.h"
 
@@ -26,6 +27,8 @@ static const size_t item_bytes[MESH_SECTIONS] = {
     [MESH_POLYGONS] = sizeof(struct mesh_polygon),
     [MESH_CORNERS] = sizeof(uint32_t),
     [MESH_VERTICES] = sizeof(struct vec3),
+    [MESH_FIRSTS] = sizeof(uint32_t),
+    [MESH_SOURCES] = sizeof(uint32_t),
 };
 
 /* ---- layout and seal ------------------------------------------------------------------------ */
@@ -37,7 +40,10 @@ static uint64_t aligned(uint64_t bytes)
 
 uint64_t mesh_section_bytes(const struct mesh_header *header, enum mesh_section section)
 {
-    return (header->count[section] + (section == MESH_POLYGONS)) * item_bytes[section];
+    size_t bytes = item_bytes[section];
+
+    return header->count[section] *
+           (section == MESH_VERTICES && header->is_narrow ? sizeof(float[3]) : bytes);
 }
 
 bool mesh_header_lay_out(struct mesh_header *header)
@@ -127,12 +133,112 @@ struct mesh_header mesh_header_copy(const struct mesh *mesh)
     return header;
 }
 
+/* ---- making --------------------------------------------------------------------------------- */
+
+/* By its bits, for gcc 12 may leave a conversion to float and back out. */
+static bool is_narrow(double x)
+{
+    const uint64_t lost = (1u << (DBL_MANT_DIG - FLT_MANT_DIG)) - 1;
+    double size = fabs(x);
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & lost) == 0 && size <= (double)FLT_MAX && (size >= (double)FLT_MIN || size == 0);
+}
+
+bool mesh_vertices_are_narrow(const struct vec3 *vertices, size_t count)
+{
+    bool are = true;
+
+    for (size_t i = 0; are && i < count; i++)
+        are = is_narrow(vertices[i].x) && is_narrow(vertices[i].y) && is_narrow(vertices[i].z);
+    return are;
+}
+
+/* Do the polygons' numbers in the file count up from 0? */
+static bool is_counting(const uint32_t *sources, size_t count)
+{
+    bool is = true;
+
+    for (size_t i = 0; i < count; i++)
+        is &= sources[i] == i;
+    return is;
+}
+
+/* Triangles that share no vertex: each is a corner once. */
+static bool is_apart(const struct convex_parts *set)
+{
+    return set->corner_count == 3 * set->polygon_count && set->vertex_count == set->corner_count;
+}
+
+/* In the order of corners where the image has none. */
+static void vertices_put(const struct mesh_header *h, const struct convex_parts *set, void *to)
+{
+    bool has_corners = h->count[MESH_CORNERS] > 0;
+    struct vec3 *wide = to;
+    float(*narrow)[3] = to;
+
+    for (size_t i = 0; i < set->vertex_count; i++) {
+        struct vec3 v = set->vertices[has_corners ? i : set->corners[i]];
+
+        if (!h->is_narrow)
+            wide[i] = v;
+        else
+            memcpy(narrow[i], (float[]){(float)v.x, (float)v.y, (float)v.z}, sizeof *narrow);
+    }
+}
+
+void *mesh_image_make(struct mesh_header *h, const struct convex_parts *set, struct err *err)
+{
+    bool is_triangles = set->corner_count == 3 * set->polygon_count;
+    const void *from[MESH_SECTIONS] = {[MESH_POLYGONS] = set->polygons,
+                                       [MESH_CORNERS] = set->corners,
+                                       [MESH_FIRSTS] = set->firsts,
+                                       [MESH_SOURCES] = set->sources};
+    uint8_t *image;
+
+    h->is_narrow = mesh_vertices_are_narrow(set->vertices, set->vertex_count);
+    h->count[MESH_POLYGONS] = set->polygon_count;
+    h->count[MESH_CORNERS] = is_apart(set) ? 0 : set->corner_count;
+    h->count[MESH_VERTICES] = set->vertex_count;
+    h->count[MESH_FIRSTS] = is_triangles ? 0 : set->polygon_count + 1;
+    h->count[MESH_SOURCES] = is_counting(set->sources, set->polygon_count) ? 0 : set->polygon_count;
+    image = mesh_header_lay_out(h) ? aligned_alloc(MESH_ALIGNMENT, h->bytes) : NULL;
+    if (image == NULL) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons", set->polygon_count);
+        return NULL;
+    }
+    memcpy(image, h, sizeof *h);
+    for (enum mesh_section s = 0; s < MESH_SECTIONS; s++)
+        if (from[s] != NULL && h->count[s] > 0)
+            memcpy(image + h->offset[s], from[s], mesh_section_bytes(h, s));
+    vertices_put(h, set, image + h->offset[MESH_VERTICES]);
+    mesh_image_clear_gaps(image, h);
+    mesh_image_seal(image);
+    return image;
+}
+
 /* ---- verification --------------------------------------------------------------------------- */
 
 static enum err_code damaged(struct err *err, const char *what, uint64_t at)
 {
     return err_set(err, ERR_BAD_INPUT, "the mesh image is damaged: %s %llu", what,
                    (unsigned long long)at);
+}
+
+/* How many there are of each, by those of the others. */
+static bool counts_fit(const struct mesh_header *h)
+{
+    const uint64_t *count = h->count;
+    uint64_t triples = 3 * count[MESH_POLYGONS];
+
+    return count[MESH_POLYGONS] > 0 && count[MESH_POLYGONS] < UINT32_MAX &&
+           count[MESH_CORNERS] <= MESH_CORNERS_MAX && h->is_narrow <= 1 &&
+           (count[MESH_SOURCES] == 0 || count[MESH_SOURCES] == count[MESH_POLYGONS]) &&
+           (count[MESH_FIRSTS] == 0
+                ? count[MESH_CORNERS] == triples ||
+                      (count[MESH_CORNERS] == 0 && count[MESH_VERTICES] == triples)
+                : count[MESH_FIRSTS] == count[MESH_POLYGONS] + 1 && count[MESH_CORNERS] >= triples);
 }
 
 /* header is a copy: the image itself may be shorter than one. */
@@ -152,7 +258,7 @@ static enum err_code header_check(const struct mesh_header *h, size_t length, st
     if (h->bytes != length)
         return err_set(err, ERR_BAD_INPUT, "the mesh image has %zu bytes, it says %llu", length,
                        (unsigned long long)h->bytes);
-    if (h->count[MESH_POLYGONS] == 0 || h->max_polygons == 0 || h->max_depth > MESH_DEPTH_MAX)
+    if (!counts_fit(h) || h->max_polygons == 0 || h->max_depth > MESH_DEPTH_MAX)
         return damaged(err, "counts do not fit, polygons", h->count[MESH_POLYGONS]);
     return ERR_OK;
 }
@@ -191,6 +297,16 @@ static enum err_code frame_check(const struct mesh_header *h, struct err *err)
     return ERR_OK;
 }
 
+static bool polygon_is_sound(const struct mesh *m, uint64_t i)
+{
+    const struct mesh_polygon *p = &m->polygons[i];
+    bool is_plane = isfinite(p->slope_x) && isfinite(p->slope_y) && !isinf(p->height);
+    bool is_wall = isnan(p->slope_x) && isnan(p->slope_y) && isnan(p->height);
+
+    return (is_plane || is_wall) && isfinite(p->x_min) && isfinite(p->y_min) &&
+           (!m->firsts || m->firsts[i + 1] >= (uint64_t)m->firsts[i] + 3);
+}
+
 static enum err_code arrays_check(const struct mesh *m, struct err *err)
 {
     const uint64_t *count = m->header->count;
@@ -198,38 +314,43 @@ static enum err_code arrays_check(const struct mesh *m, struct err *err)
     for (uint64_t i = 0; i < count[MESH_CORNERS]; i++)
         if (m->corners[i] >= count[MESH_VERTICES])
             return damaged(err, "corner", i);
-    for (uint64_t i = 0; i < count[MESH_POLYGONS]; i++) {
-        const struct mesh_polygon *p = &m->polygons[i];
-
-        if ((i == 0 && mesh_first(p) != 0) || mesh_first(p + 1) < mesh_first(p) + 3 ||
-            !are_finite(&p->slope_x, 3) || !isfinite(p->x_min) || !isfinite(p->y_min) ||
-            !isfinite(p->z_min) || !isfinite(p->z_max))
+    if (m->firsts && (m->firsts[0] != 0 || m->firsts[count[MESH_POLYGONS]] != count[MESH_CORNERS]))
+        return damaged(err, "the ends of corners", count[MESH_CORNERS]);
+    for (uint64_t i = 0; i < count[MESH_POLYGONS]; i++)
+        if (!polygon_is_sound(m, i))
             return damaged(err, "polygon", i);
-    }
-    if (mesh_first(&m->polygons[count[MESH_POLYGONS]]) != count[MESH_CORNERS])
-        return damaged(err, "the end of corners", count[MESH_CORNERS]);
-    if (!are_finite(&m->vertices->x, 3 * count[MESH_VERTICES]))
-        return damaged(err, "vertices", count[MESH_VERTICES]);
+    for (uint64_t i = 0; i < count[MESH_VERTICES]; i++)
+        if (!vec3_is_finite(point_at(&m->points, i)))
+            return damaged(err, "vertex", i);
     return ERR_OK;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
+/* NULL: it has none. */
+static const void *section_of(const struct mesh_header *h, enum mesh_section section)
+{
+    return h->count[section] > 0 ? (const uint8_t *)h + h->offset[section] : NULL;
+}
+
 static void sections_set(struct mesh *m, const void *image)
 {
-    const uint8_t *base = image;
     const struct mesh_header *h = image;
 
     m->header = h;
     memcpy(m->content, h->content, sizeof m->content);
     m->lift = vec3_dot(mesh_up(h), h->centre);
     m->is_turned = false;
-    m->is_triangles = h->count[MESH_CORNERS] == 3 * h->count[MESH_POLYGONS];
     for (int i = 0; i < 9; i++)
         m->is_turned |= h->rotation[i] != (i % 4 == 0);
-    m->polygons = (const void *)(base + h->offset[MESH_POLYGONS]);
-    m->corners = (const void *)(base + h->offset[MESH_CORNERS]);
-    m->vertices = (const void *)(base + h->offset[MESH_VERTICES]);
+    m->polygons = section_of(h, MESH_POLYGONS);
+    m->corners = section_of(h, MESH_CORNERS);
+    m->firsts = section_of(h, MESH_FIRSTS);
+    m->sources = section_of(h, MESH_SOURCES);
+    if (h->is_narrow)
+        m->points.narrow = section_of(h, MESH_VERTICES);
+    else
+        m->points.wide = section_of(h, MESH_VERTICES);
 }
 
 struct mesh *mesh_over(void *image, struct err *err)
@@ -259,11 +380,11 @@ static void *image_keep(const void *image, size_t length, bool is_borrowed)
     return own;
 }
 
-/* Of an image of version 1, which is not kept. */
-static struct mesh *open_1(const void *image, size_t length, struct err *err)
+/* Of an image of an older version, which is not kept. */
+static struct mesh *open_old(const void *image, size_t length, struct err *err)
 {
     size_t new_length;
-    void *own = mesh_image_of_1(image, length, &new_length, err);
+    void *own = mesh_image_of_old(image, length, &new_length, err);
     struct mesh *mesh = own ? mesh_open(own, new_length, NULL, NULL, err) : NULL;
 
     free(own);
@@ -286,8 +407,8 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
         return NULL;
     }
     CHECK(!is_borrowed || (uintptr_t)image % MESH_ALIGNMENT == 0);
-    if (mesh_image_is_1(image, length)) {
-        mesh = open_1(image, length, err);
+    if (mesh_image_is_old(image, length)) {
+        mesh = open_old(image, length, err);
         if (mesh != NULL && is_borrowed)
             release(context);
         return mesh;

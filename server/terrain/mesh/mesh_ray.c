@@ -22,9 +22,9 @@
 
 static bool polygon_test(struct walk *w, uint32_t index)
 {
-    const struct mesh_polygon *p = &w->mesh->polygons[index];
+    struct face face = mesh_face(w->mesh, index);
 
-    return ring_test(w, index, w->mesh->corners + mesh_first(p), mesh_count(p));
+    return face_test(w, index, &face);
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ bool mesh_lane_test_scalar(void *asker, const struct ray_tree_block *block, unsi
 
     if (!polygon_test(w, polygon))
         return false;
-    __builtin_prefetch(&w->mesh->polygons[w->polygon].source); /* for the hit */
+    __builtin_prefetch(&w->mesh->polygons[w->polygon]); /* for the hit */
     *end = w->t_end;
     return true;
 }
@@ -46,11 +46,12 @@ static void tree_fetch(const void *asker, const struct ray_tree_block *block, un
 {
     const struct mesh *mesh = ((const struct walk *)asker)->mesh;
     uint32_t polygon = block->polygon[lane] & ~RAY_TREE_PART;
-    const uint32_t *corners = mesh_corners(mesh, polygon);
+    struct face face = mesh_face(mesh, polygon);
 
-    __builtin_prefetch(&mesh->polygons[polygon].source);
+    __builtin_prefetch(&mesh->polygons[polygon]);
     for (int i = 0; i < 3; i++)
-        __builtin_prefetch(&mesh->vertices[corners[i]]);
+        __builtin_prefetch(face.points.narrow ? (const void *)&face.points.narrow[face.corners[i]]
+                                              : &face.points.wide[face.corners[i]]);
 }
 
 static inline void line_set(struct ray_tree_line *line, struct walk *w)
@@ -203,7 +204,7 @@ static inline bool slanted_hit(const struct walk *w, const struct ray *ray, doub
     if (!isfinite(t))
         return false;
     hit->t = t;
-    hit->polygon = w->mesh->polygons[w->polygon].source;
+    hit->polygon = mesh_source(w->mesh, w->polygon);
     hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, t));
     hit->normal = slanted_normal(w);
     return true;
@@ -236,7 +237,7 @@ static bool general_ray(const struct mesh *mesh, const struct ray *ray, enum ray
     if (length_xy(w.d[0], w.d[1]) * ldexp(t, exponent) > mesh->header->slack)
         from = vec3_add(from, vec3_scale(ray->direction, t));
     hit->t = t;
-    hit->polygon = mesh->polygons[w.polygon].source;
+    hit->polygon = mesh_source(mesh, w.polygon);
     hit->point = mesh_column_point(mesh, from, z);
     hit->normal = mesh_floor_normal(mesh, w.polygon);
     return true;

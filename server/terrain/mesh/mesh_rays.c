@@ -16,11 +16,12 @@ enum { MORE_LEAST = 1024, MORE_SHARE = 8 };
 struct ray_tree_polygons mesh_ray_polygons(const struct mesh *mesh, size_t count)
 {
     return (struct ray_tree_polygons){
-        .vertices = mesh->vertices,
+        .points = mesh->points,
         .corners = mesh->corners,
-        .polygons = mesh->polygons,
-        .stride = sizeof *mesh->polygons,
-        .offset = offsetof(struct mesh_polygon, first),
+        .firsts = mesh->firsts,
+        .stride = sizeof *mesh->firsts,
+        .records = mesh->polygons,
+        .record_bytes = sizeof *mesh->polygons,
         .count = count,
         .slack = mesh->header->slack,
         .same = mesh->same,

@@ -57,11 +57,11 @@ void stack_set(struct column_block *list, uint32_t count, const struct mesh *mes
         nodes[i] = (struct stack_range){INFINITY, -INFINITY};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t id = *column_lane(list, count, i).polygon & COLUMN_POLYGON;
-        const struct mesh_polygon *p = &mesh->polygons[id];
+        struct z_range own = mesh_range(mesh, id);
         struct stack_range *pair = &nodes[leaves + i / STACK_LANES];
 
-        pair->z_min = fminf(pair->z_min, p->z_min);
-        pair->z_max = fmaxf(pair->z_max, p->z_max);
+        pair->z_min = fminf(pair->z_min, own.min);
+        pair->z_max = fmaxf(pair->z_max, own.max);
     }
     for (uint32_t i = leaves - 1; i > 0; i--)
         nodes[i] = (struct stack_range){fminf(nodes[2 * i].z_min, nodes[2 * i + 1].z_min),

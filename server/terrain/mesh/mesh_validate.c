@@ -12,16 +12,15 @@ static bool wrong(struct err *err, const char *what, uint64_t at)
     return false;
 }
 
-static bool corners_are_inside(const struct mesh *m, const struct mesh_polygon *p)
+static bool corners_are_inside(const struct mesh *m, const struct face *face)
 {
-    const uint32_t *corners = m->corners + mesh_first(p);
     double least = -m->header->slack;
 
-    for (uint32_t i = 0; i < mesh_count(p); i++) {
-        struct mesh_line line = convex_part_line(m->vertices, corners, mesh_count(p), i);
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct mesh_line line = convex_part_line(face, i);
 
-        for (uint32_t k = 0; k < mesh_count(p); k++) {
-            struct vec3 v = m->vertices[corners[k]];
+        for (uint32_t k = 0; k < face->count; k++) {
+            struct vec3 v = face_at(face, k);
 
             if (!(line_value(&line, v.x, v.y) >= least))
                 return false;
@@ -30,26 +29,24 @@ static bool corners_are_inside(const struct mesh *m, const struct mesh_polygon *
     return true;
 }
 
-/* Corners are on the plane and between the bounds. */
-static bool plane_fits(const struct mesh *m, const struct mesh_polygon *p)
+/* Corners are on the plane. */
+static bool plane_fits(const struct mesh *m, const struct face *face, const struct mesh_polygon *p)
 {
     double steepness = fabs(p->slope_x) + fabs(p->slope_y);
-    const uint32_t *corners = m->corners + mesh_first(p);
-    struct vec3 first = m->vertices[corners[0]];
+    double height = isnan(p->height) ? convex_part_height(face, p) : p->height;
+    struct vec3 first = face_at(face, 0);
     double size = 0;
 
-    for (uint32_t i = 1; i < mesh_count(p); i++)
-        size = fmax(size, vec3_length(vec3_sub(m->vertices[corners[i]], first)));
+    for (uint32_t i = 1; i < face->count; i++)
+        size = fmax(size, vec3_length(vec3_sub(face_at(face, i), first)));
     double tolerance = (1 + steepness) * (4 * m->header->slack + 2e-6 * size);
 
-    for (uint32_t i = 0; i < mesh_count(p); i++) {
-        struct vec3 v = m->vertices[corners[i]];
-        double z = p->height + p->slope_x * (v.x - (double)p->x_min) +
-                   p->slope_y * (v.y - (double)p->y_min);
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct vec3 v = face_at(face, i);
+        double z =
+            height + p->slope_x * (v.x - (double)p->x_min) + p->slope_y * (v.y - (double)p->y_min);
 
-        if (!(v.z >= (double)p->z_min && v.z <= (double)p->z_max))
-            return false;
-        if (!mesh_is_wall(p) && !(fabs(z - v.z) <= tolerance))
+        if (!(fabs(z - v.z) <= tolerance))
             return false;
     }
     return true;
@@ -58,20 +55,21 @@ static bool plane_fits(const struct mesh *m, const struct mesh_polygon *p)
 static bool polygon_check(const struct mesh *m, uint32_t i, struct err *err)
 {
     const struct mesh_polygon *p = &m->polygons[i];
-    const uint32_t *corners = m->corners + mesh_first(p);
-    struct box2 box = convex_part_box(m->vertices, corners, mesh_count(p));
+    struct face face = mesh_face(m, i);
+    struct box2 box = convex_part_box(&face);
+    struct z_range range = mesh_range(m, i);
     const struct box2 *root = &m->header->root;
     double slack = m->header->slack;
 
     if (p->x_min != float_down(box.x_min - slack) || p->y_min != float_down(box.y_min - slack) ||
         box.x_min < root->x_min || box.y_min < root->y_min || box.x_max > root->x_max ||
-        box.y_max > root->y_max || p->z_min < m->header->z_min || p->z_max > m->header->z_max)
+        box.y_max > root->y_max || range.min < m->header->z_min || range.max > m->header->z_max)
         return wrong(err, "the box of polygon", i);
-    if (!mesh_is_wall(p) && !(convex_part_normal(m->vertices, corners, mesh_count(p)).z > 0))
+    if (!mesh_is_wall(p) && !(convex_part_normal(&face).z > 0))
         return wrong(err, "the order of corners of polygon", i);
-    if (!mesh_is_wall(p) && !corners_are_inside(m, p))
+    if (!mesh_is_wall(p) && !corners_are_inside(m, &face))
         return wrong(err, "convexity of polygon", i);
-    if (!plane_fits(m, p))
+    if (!mesh_is_wall(p) && !plane_fits(m, &face, p))
         return wrong(err, "the plane of polygon", i);
     return true;
 }

@@ -33,20 +33,17 @@ struct span {
 /* ---- one polygon ---------------------------------------------------------------------------- */
 
 /* True when the ray is inside all edges, and not beyond them; t of the corners. */
-ALWAYS_INLINE bool is_through(const struct walk *w, const uint32_t *corners, uint32_t count,
-                              struct span *t)
+ALWAYS_INLINE bool is_through(const struct walk *w, const struct face *face, struct span *t)
 {
-    return woop_is_through(&w->s, w->mesh->vertices, corners, count, &t->t0, &t->t1) &&
-           t->t0 <= w->t_end && t->t1 >= w->t_min;
+    return woop_is_through(&w->s, face, &t->t0, &t->t1) && t->t0 <= w->t_end && t->t1 >= w->t_min;
 }
 
 /* Of a polygon that the ray goes through, with t of its corners: is it hit, and the best so far? */
-ALWAYS_INLINE bool ring_take(struct walk *w, uint32_t index, const uint32_t *corners,
-                             uint32_t count, struct span span)
+ALWAYS_INLINE bool face_take(struct walk *w, uint32_t index, const struct face *face,
+                             struct span span)
 {
-    const struct vec3 *vertices = w->mesh->vertices;
-    struct vec3 n = convex_part_normal(vertices, corners, count);
-    struct vec3 v = vertices[corners[0]];
+    struct vec3 n = convex_part_normal(face);
+    struct vec3 v = face_at(face, 0);
     double across = n.x * w->d[0] + n.y * w->d[1] + n.z * w->d[2];
     double t =
         (n.x * (v.x - w->s.o[0]) + n.y * (v.y - w->s.o[1]) + n.z * (v.z - w->s.o[2])) / across;
@@ -55,8 +52,7 @@ ALWAYS_INLINE bool ring_take(struct walk *w, uint32_t index, const uint32_t *cor
         bool is_sideways = !is_across(across, SIDEWAYS, n) ||
                            woop_is_within(&w->s, WOOP_SIDEWAYS, across, n, span.t0, span.t1);
 
-        if ((w->is_light && is_sideways) ||
-            !woop_edge_on(&w->s, vertices, corners, count, &span.t0, &span.t1))
+        if ((w->is_light && is_sideways) || !woop_edge_on(&w->s, face, &span.t0, &span.t1))
             return false;
         if (is_sideways)
             t = w->t_min > span.t0 ? w->t_min : span.t0;
@@ -73,12 +69,11 @@ ALWAYS_INLINE bool ring_take(struct walk *w, uint32_t index, const uint32_t *cor
 }
 
 /* Is it hit, and the best so far? */
-ALWAYS_INLINE bool ring_test(struct walk *w, uint32_t index, const uint32_t *corners,
-                             uint32_t count)
+ALWAYS_INLINE bool face_test(struct walk *w, uint32_t index, const struct face *face)
 {
     struct span span;
 
-    return is_through(w, corners, count, &span) && ring_take(w, index, corners, count, span);
+    return is_through(w, face, &span) && face_take(w, index, face, span);
 }
 
 static inline bool runs_along_gravity(const struct walk *w)

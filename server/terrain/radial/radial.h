@@ -47,6 +47,13 @@ struct radial {
     struct ray_tree tree;
 };
 
+static inline struct face radial_face(const struct radial *radial, size_t polygon)
+{
+    const struct radial_polygon *p = &radial->polygons[polygon];
+
+    return (struct face){{radial->vertices, NULL}, radial->corners + p->first, p->count};
+}
+
 /* A soup that was checked; of the options space, pace and first_counted count. */
 struct mesh *radial_create(const struct polygon_soup *soup, const struct mesh_options *options,
                            struct mesh_import *import, struct err *err);
@@ -73,9 +80,8 @@ bool radial_ray(const struct radial *radial, const struct ray *ray, enum ray_mod
 
 /*
  * Is the line from `from` along d (not zero) inside of all edges, by more than `least` metres (or
- * outside by no more than -least)? For polygons of corners[count]; its sides do not matter.
+ * outside by no more than -least)? Its sides do not matter.
  */
-bool radial_line_is_inside(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
-                           struct vec3 from, struct vec3 d, double least);
+bool radial_line_is_inside(const struct face *face, struct vec3 from, struct vec3 d, double least);
 
 #endif

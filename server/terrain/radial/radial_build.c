@@ -69,38 +69,34 @@ static struct vec3 nearest_between(struct vec3 a, struct vec3 b)
  * Does gravity lie in the plane all along the polygon's border? It is furthest from that where the
  * border is nearest to the centre.
  */
-static bool is_steep(const struct convex_parts *set, const struct mesh_polygon *p,
-                     struct vec3 normal, enum mesh_frame frame)
+static bool is_steep(const struct face *face, double slack, struct vec3 normal,
+                     enum mesh_frame frame)
 {
-    const uint32_t *corners = set->corners + mesh_first(p);
-    uint32_t count = mesh_count(p);
-    struct vec3 b = from_centre(frame, set->vertices[corners[count - 1]]);
+    struct vec3 b = from_centre(frame, face_at(face, face->count - 1));
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 a = from_centre(frame, set->vertices[corners[i]]), at = nearest_between(a, b);
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct vec3 a = from_centre(frame, face_at(face, i)), at = nearest_between(a, b);
 
-        if (fabs(vec3_dot(normal, a)) > WALL_STEEPNESS * vec3_length(a) + 4 * set->slack ||
-            fabs(vec3_dot(normal, at)) > WALL_STEEPNESS * vec3_length(at) + 4 * set->slack)
+        if (fabs(vec3_dot(normal, a)) > WALL_STEEPNESS * vec3_length(a) + 4 * slack ||
+            fabs(vec3_dot(normal, at)) > WALL_STEEPNESS * vec3_length(at) + 4 * slack)
             return false;
         b = a;
     }
     return true;
 }
 
-static enum piece_class piece_class_of(const struct convex_parts *set, const struct mesh_polygon *p,
+static enum piece_class piece_class_of(const struct convex_parts *set, size_t piece,
                                        enum mesh_frame frame)
 {
     const struct vec3 origin = {0, 0, 0}, z = {0, 0, 1};
-    const uint32_t *corners = set->corners + mesh_first(p);
-    uint32_t count = mesh_count(p);
-    struct vec3 normal = vec3_unit(convex_part_normal(set->vertices, corners, count));
-    bool is_sphere = frame == MESH_SPHERICAL, is_wall = is_steep(set, p, normal, frame);
-    bool is_around = radial_line_is_inside(set->vertices, corners, count, origin,
-                                           is_sphere ? normal : z, set->slack);
+    struct face face = convex_part_face(set, piece);
+    struct vec3 normal = vec3_unit(convex_part_normal(&face));
+    bool is_sphere = frame == MESH_SPHERICAL, is_wall = is_steep(&face, set->slack, normal, frame);
+    bool is_around = radial_line_is_inside(&face, origin, is_sphere ? normal : z, set->slack);
 
     if (is_around && is_sphere)
-        return fabs(vec3_dot(normal, set->vertices[corners[0]])) > 4 * set->slack ? PIECE_FLOOR
-                                                                                  : PIECE_DROPPED;
+        return fabs(vec3_dot(normal, face_at(&face, 0))) > 4 * set->slack ? PIECE_FLOOR
+                                                                          : PIECE_DROPPED;
     if (is_around && !is_wall)
         return PIECE_DROPPED;
     return is_wall ? PIECE_WALL : PIECE_FLOOR;
@@ -116,10 +112,9 @@ static size_t judge(const struct convex_parts *set, const struct mesh_options *o
     for (size_t begin = 0, end; begin < set->polygon_count; begin = end) {
         bool is_dropped = false;
 
-        for (end = begin;
-             end < set->polygon_count && set->polygons[end].source == set->polygons[begin].source;
+        for (end = begin; end < set->polygon_count && set->sources[end] == set->sources[begin];
              end++) {
-            classes[end] = (uint8_t)piece_class_of(set, &set->polygons[end], frame);
+            classes[end] = (uint8_t)piece_class_of(set, end, frame);
             is_dropped |= classes[end] == PIECE_DROPPED;
         }
         if (!is_dropped) {
@@ -127,12 +122,11 @@ static size_t judge(const struct convex_parts *set, const struct mesh_options *o
             continue;
         }
         memset(classes + begin, PIECE_DROPPED, end - begin);
-        if (set->polygons[begin].source < options->first_counted)
+        if (set->sources[begin] < options->first_counted)
             continue;
         import->kept -= end - begin;
         import->split -= end - begin > 1;
-        import_drop(import, set->polygons[begin].source - options->first_counted,
-                    MESH_AROUND_CENTRE);
+        import_drop(import, set->sources[begin] - options->first_counted, MESH_AROUND_CENTRE);
     }
     return kept;
 }
@@ -197,13 +191,12 @@ static void sections_set(struct radial *r, const void *image)
     r->vertices = (const void *)(base + r->header->offset[RADIAL_VERTICES]);
 }
 
-static struct box_bounds bounds_of(const struct vec3 *vertices, const uint32_t *corners,
-                                   uint32_t count, double by)
+static struct box_bounds bounds_of(const struct face *face, double by)
 {
     struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 v = vertices[corners[i]];
+    for (uint32_t i = 0; i < face->count; i++) {
+        struct vec3 v = face_at(face, i);
 
         low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
         high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
@@ -216,11 +209,10 @@ static struct box_bounds bounds_of(const struct vec3 *vertices, const uint32_t *
 static struct ray_tree_polygons polygons_of(const struct radial *r)
 {
     return (struct ray_tree_polygons){
-        .vertices = r->vertices,
+        .points = {r->vertices, NULL},
         .corners = r->corners,
-        .polygons = r->polygons,
+        .firsts = &r->polygons->first,
         .stride = sizeof *r->polygons,
-        .offset = offsetof(struct radial_polygon, first),
         .has_counts = true,
         .count = r->header->count[RADIAL_POLYGONS],
         .slack = r->header->slack,
@@ -286,12 +278,11 @@ static uint32_t *order_make(const struct convex_parts *set, const uint8_t *class
         order = NULL;
     }
     for (size_t i = 0; order && i < set->polygon_count; i++) {
-        const struct mesh_polygon *p = &set->polygons[i];
+        struct face face = convex_part_face(set, i);
 
         if (classes[i] == PIECE_DROPPED)
             continue;
-        boxes[count] =
-            bounds_of(set->vertices, set->corners + mesh_first(p), mesh_count(p), 4 * set->slack);
+        boxes[count] = bounds_of(&face, 4 * set->slack);
         pieces[count++] = (uint32_t)i;
     }
     if (order)
@@ -318,12 +309,12 @@ static void plan_count(struct plan *plan)
 
     memset(plan->numbers, 0xff, set->vertex_count * sizeof *plan->numbers);
     for (size_t i = 0; i < plan->kept; i++) {
-        const struct mesh_polygon *p = &set->polygons[plan->order[i]];
+        struct face face = convex_part_face(set, plan->order[i]);
 
-        plan->corner_count += mesh_count(p);
-        for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++)
-            if (plan->numbers[set->corners[k]] == UINT32_MAX)
-                plan->numbers[set->corners[k]] = (uint32_t)plan->vertex_count++;
+        plan->corner_count += face.count;
+        for (uint32_t k = 0; k < face.count; k++)
+            if (plan->numbers[face.corners[k]] == UINT32_MAX)
+                plan->numbers[face.corners[k]] = (uint32_t)plan->vertex_count++;
     }
 }
 
@@ -334,12 +325,13 @@ static void plan_put(const struct plan *plan, struct radial_polygon *polygons, u
     uint32_t count = 0;
 
     for (size_t i = 0; i < plan->kept; i++) {
-        const struct mesh_polygon *p = &set->polygons[plan->order[i]];
+        uint32_t piece = plan->order[i];
+        struct face face = convex_part_face(set, piece);
 
-        polygons[i] = (struct radial_polygon){count, mesh_count(p), p->source,
-                                              plan->classes[plan->order[i]] == PIECE_WALL};
-        for (uint32_t k = mesh_first(p); k < mesh_first(p + 1); k++)
-            corners[count++] = plan->numbers[set->corners[k]];
+        polygons[i] = (struct radial_polygon){count, face.count, set->sources[piece],
+                                              plan->classes[piece] == PIECE_WALL};
+        for (uint32_t k = 0; k < face.count; k++)
+            corners[count++] = plan->numbers[face.corners[k]];
     }
     for (size_t i = 0; i < set->vertex_count; i++)
         if (plan->numbers[i] != UINT32_MAX)

@@ -63,14 +63,13 @@ static inline void line_begin(struct line *l, const struct radial *mesh, struct 
 
 /* ---- one polygon ---------------------------------------------------------------------------- */
 
-bool radial_line_is_inside(const struct vec3 *vertices, const uint32_t *corners, uint32_t count,
-                           struct vec3 from, struct vec3 d, double least)
+bool radial_line_is_inside(const struct face *face, struct vec3 from, struct vec3 d, double least)
 {
     struct line l = {.s = {.o = {from.x, from.y, from.z}, .pad = -least}, .d = {d.x, d.y, d.z}};
     double t0, t1;
 
     line_set(&l);
-    return woop_is_through(&l.s, vertices, corners, count, &t0, &t1);
+    return woop_is_through(&l.s, face, &t0, &t1);
 }
 
 /* Is t better than the best so far; of two that are equal, the polygon that is first in the file?
@@ -85,16 +84,16 @@ static bool is_better(const struct line *l, double t, uint32_t index)
 }
 
 /* Is it met, and the best so far? */
-ALWAYS_INLINE bool ring_test(struct line *l, uint32_t index, const uint32_t *corners,
-                             uint32_t count)
+static inline bool face_test(struct line *l, uint32_t index)
 {
     const struct radial *m = l->mesh;
+    struct face face = radial_face(m, index);
     double t0, t1;
 
-    if (!woop_is_through(&l->s, m->vertices, corners, count, &t0, &t1) || t0 > l->high ||
-        t1 < l->low || (l->without_walls && m->polygons[index].is_wall))
+    if (!woop_is_through(&l->s, &face, &t0, &t1) || t0 > l->high || t1 < l->low ||
+        (l->without_walls && m->polygons[index].is_wall))
         return false;
-    struct vec3 n = convex_part_normal(m->vertices, corners, count), v = m->vertices[corners[0]];
+    struct vec3 n = convex_part_normal(&face), v = face_at(&face, 0);
     double across = n.x * l->d[0] + n.y * l->d[1] + n.z * l->d[2];
     double t =
         (n.x * (v.x - l->s.o[0]) + n.y * (v.y - l->s.o[1]) + n.z * (v.z - l->s.o[2])) / across;
@@ -104,7 +103,7 @@ ALWAYS_INLINE bool ring_test(struct line *l, uint32_t index, const uint32_t *cor
                            woop_is_within(&l->s, WOOP_SIDEWAYS, across, n, t0, t1);
 
         if ((is_sideways && (l->is_light || l->without_walls)) ||
-            !woop_edge_on(&l->s, m->vertices, corners, count, &t0, &t1))
+            !woop_edge_on(&l->s, &face, &t0, &t1))
             return false;
         if (is_sideways)
             t = l->low > t0 ? l->low : t0;
@@ -125,9 +124,8 @@ static bool tree_test(void *asker, const struct ray_tree_block *block, unsigned 
 {
     struct line *l = asker;
     uint32_t index = block->polygon[lane] & ~RAY_TREE_PART;
-    const struct radial_polygon *p = &l->mesh->polygons[index];
 
-    if (!ring_test(l, index, l->mesh->corners + p->first, p->count))
+    if (!face_test(l, index))
         return false;
     __builtin_prefetch(&l->mesh->polygons[l->polygon]); /* for the hit */
     *end = l->is_farthest ? l->low : l->high;

@@ -35,19 +35,18 @@ static bool is_seen(struct mesh_sweep *w, uint32_t polygon)
     return false;
 }
 
-static bool fan_ask(struct mesh_sweep *w, const struct vec3 *vertices, const uint32_t *corners,
-                    uint32_t count, uint32_t source)
+static bool fan_ask(struct mesh_sweep *w, const struct face *face, uint32_t source)
 {
     struct sweep *s = &w->s;
-    struct vec3 corner[3] = {vec3_sub(vertices[corners[0]], s->from)};
+    struct vec3 corner[3] = {vec3_sub(face_at(face, 0), s->from)};
     bool is_better = false;
 
-    for (uint32_t i = 2; i < count; i++) {
+    for (uint32_t i = 2; i < face->count; i++) {
         struct box3 box = {corner[0], corner[0]};
         double enter;
 
         for (uint32_t k = 1; k <= 2; k++) {
-            corner[k] = vec3_sub(vertices[corners[i + k - 2]], s->from);
+            corner[k] = vec3_sub(face_at(face, i + k - 2), s->from);
             box = box3_union(box, (struct box3){corner[k], corner[k]});
         }
         if (sweep_meets_box(&w->slabs, s, box.min, box.max, &enter) &&
@@ -70,14 +69,13 @@ static bool lane_test(void *asker, const struct ray_tree_block *block, unsigned 
     if ((block->polygon[lane] & RAY_TREE_PART) && is_seen(w, polygon))
         return false;
     if (radial) {
-        const struct radial_polygon *p = &radial->polygons[polygon];
+        struct face face = radial_face(radial, polygon);
 
-        is_better = fan_ask(w, radial->vertices, radial->corners + p->first, p->count, p->source);
+        is_better = fan_ask(w, &face, radial->polygons[polygon].source);
     } else {
-        const struct mesh_polygon *p = &w->mesh->polygons[polygon];
+        struct face face = mesh_face(w->mesh, polygon);
 
-        is_better = fan_ask(w, w->mesh->vertices, w->mesh->corners + mesh_first(p), mesh_count(p),
-                            p->source);
+        is_better = fan_ask(w, &face, mesh_source(w->mesh, polygon));
     }
     if (!is_better)
         return false;
