@@ -20,7 +20,7 @@ PKG_CONFIG ?= pkg-config
 Q := $(if $(V),,@)
 
 # ---- components of the distribution ---------------------------------------------------------
-PACKAGES := libuv libcjson libpng assimp sqlite3 zlib libzstd epoxy egl libpq libcrypto
+PACKAGES := libuv libcjson libpng libtiff-4 assimp sqlite3 zlib libzstd epoxy egl libpq libcrypto
 SERVER_PC_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
 SERVER_PC_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
 

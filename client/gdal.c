@@ -127,10 +127,11 @@ static enum err_code gdal_error(const struct gdal *gdal, const char *name, struc
     length = length < 160 ? length : 160;
     if (length > 0 && said[length - 1] == '.')
         length--;
-    return err_set(err, ERR_BAD_INPUT, "%.120s: %.*s%s", name, (int)length, said,
-                   strstr(said, "not recognized")
-                       ? "; kota itself reads png, f32, hgt, asc, obj, glb, gltf, ply, stl, ac, dae"
-                       : "");
+    return err_set(
+        err, ERR_BAD_INPUT, "%.120s: %.*s%s", name, (int)length, said,
+        strstr(said, "not recognized")
+            ? "; kota itself reads png, f32, hgt, asc, tif, obj, glb, gltf, ply, stl, ac, dae"
+            : "");
 }
 
 /* ---- the file's metadata --------------------------------------------------------------------- */
@@ -145,48 +146,19 @@ static void read_frame(const struct gdal *gdal, void *dataset, struct gdal_raste
     void *frame = gdal->GDALGetSpatialRef(dataset);
     const char *authority;
 
-    out->has_transform = gdal->GDALGetGeoTransform(dataset, out->transform) == 0;
+    out->where.has_transform = gdal->GDALGetGeoTransform(dataset, out->where.transform) == 0;
     if (!frame)
         return;
     copy_text(out->frame, sizeof(out->frame), gdal->OSRGetName(frame));
     authority = gdal->OSRGetAuthorityName(frame, NULL);
     if (authority && strcmp(authority, "EPSG") == 0)
         copy_text(out->epsg, sizeof(out->epsg), gdal->OSRGetAuthorityCode(frame, NULL));
-    out->is_geographic = gdal->OSRIsGeographic(frame) != 0;
-    out->is_projected = gdal->OSRIsProjected(frame) != 0;
-    out->unit = out->is_geographic ? gdal->OSRGetAngularUnits(frame, NULL)
-                                   : gdal->OSRGetLinearUnits(frame, NULL);
-    out->semi_major_m = gdal->OSRGetSemiMajor(frame, NULL);
-    out->inverse_flattening = gdal->OSRGetInvFlattening(frame, NULL);
-}
-
-static double height_unit_m(const char *unit, bool *is_unknown)
-{
-    static const struct {
-        const char *name;
-        double metres;
-    } units[] = {{"", 1},
-                 {"m", 1},
-                 {"metre", 1},
-                 {"meter", 1},
-                 {"metres", 1},
-                 {"meters", 1},
-                 {"km", 1000},
-                 {"cm", 0.01},
-                 {"mm", 0.001},
-                 {"ft", 0.3048},
-                 {"foot", 0.3048},
-                 {"feet", 0.3048},
-                 {"us-ft", 1200.0 / 3937},
-                 {"US survey foot", 1200.0 / 3937},
-                 {"ftUS", 1200.0 / 3937}};
-
-    *is_unknown = false;
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcasecmp(units[i].name, unit) == 0)
-            return units[i].metres;
-    *is_unknown = true;
-    return 1;
+    out->where.is_geographic = gdal->OSRIsGeographic(frame) != 0;
+    out->where.is_projected = gdal->OSRIsProjected(frame) != 0;
+    out->where.unit = out->where.is_geographic ? gdal->OSRGetAngularUnits(frame, NULL)
+                                               : gdal->OSRGetLinearUnits(frame, NULL);
+    out->where.semi_major_m = gdal->OSRGetSemiMajor(frame, NULL);
+    out->where.inverse_flattening = gdal->OSRGetInvFlattening(frame, NULL);
 }
 
 static void read_heights(const struct gdal *gdal, void *band, struct gdal_raster *out)
@@ -196,7 +168,9 @@ static void read_heights(const struct gdal *gdal, void *band, struct gdal_raster
     double offset = gdal->GDALGetRasterOffset(band, &has_offset), unit_m;
 
     copy_text(out->height_unit, sizeof(out->height_unit), gdal->GDALGetRasterUnitType(band));
-    unit_m = height_unit_m(out->height_unit, &out->is_unit_unknown);
+    unit_m = georef_height_unit_m(out->height_unit, strlen(out->height_unit));
+    out->is_unit_unknown = unit_m == 0;
+    unit_m = unit_m > 0 ? unit_m : 1;
     out->scale = (has_scale && isfinite(scale) && scale != 0 ? scale : 1) * unit_m;
     out->offset = (has_offset && isfinite(offset) ? offset : 0) * unit_m;
 }
@@ -207,8 +181,8 @@ static void read_heights(const struct gdal *gdal, void *band, struct gdal_raster
 static bool read_strip(const struct gdal *gdal, void *band, void *mask, uint8_t *valid,
                        struct gdal_raster *out, size_t first, size_t count)
 {
-    int cols = (int)out->cols, rows = (int)count;
-    float *numbers = out->numbers + first * out->cols;
+    int cols = (int)out->where.cols, rows = (int)count;
+    float *numbers = out->numbers + first * out->where.cols;
 
     if (gdal->GDALRasterIO(band, GF_READ, 0, (int)first, cols, rows, numbers, cols, rows,
                            GDT_FLOAT32, 0, 0) != 0)
@@ -218,7 +192,7 @@ static bool read_strip(const struct gdal *gdal, void *band, void *mask, uint8_t 
     if (gdal->GDALRasterIO(mask, GF_READ, 0, (int)first, cols, rows, valid, cols, rows, GDT_BYTE, 0,
                            0) != 0)
         return false;
-    for (size_t i = 0; i < count * out->cols; i++)
+    for (size_t i = 0; i < count * out->where.cols; i++)
         if (!valid[i])
             numbers[i] = NAN;
     return true;
@@ -228,21 +202,21 @@ static enum err_code read_samples(const struct gdal *gdal, const char *name, voi
                                   void (*report)(void *context, double done, double all),
                                   void *context, struct gdal_raster *out, struct err *err)
 {
-    size_t strip = STRIP_SAMPLES / out->cols > 0 ? STRIP_SAMPLES / out->cols : 1;
+    size_t strip = STRIP_SAMPLES / out->where.cols > 0 ? STRIP_SAMPLES / out->where.cols : 1;
     bool is_masked = (gdal->GDALGetMaskFlags(band) & MASK_ALL_VALID) == 0;
     void *mask = is_masked ? gdal->GDALGetMaskBand(band) : NULL;
-    uint8_t *valid = malloc(strip * out->cols);
+    uint8_t *valid = malloc(strip * out->where.cols);
 
-    out->numbers = malloc(out->cols * out->rows * sizeof(*out->numbers));
+    out->numbers = malloc(out->where.cols * out->where.rows * sizeof(*out->numbers));
     if (!valid || !out->numbers)
         err_set(err, ERR_NO_MEMORY, "out of memory");
-    for (size_t row = 0; !err->code && row < out->rows; row += strip) {
-        size_t count = out->rows - row < strip ? out->rows - row : strip;
+    for (size_t row = 0; !err->code && row < out->where.rows; row += strip) {
+        size_t count = out->where.rows - row < strip ? out->where.rows - row : strip;
 
         if (!read_strip(gdal, band, mask, valid, out, row, count))
             gdal_error(gdal, name, err);
         else if (report)
-            report(context, (double)(row + count), (double)out->rows);
+            report(context, (double)(row + count), (double)out->where.rows);
     }
     free(valid);
     return err->code;
@@ -268,8 +242,8 @@ static enum err_code read_dataset(const struct gdal *gdal, const char *name, voi
     *band = gdal->GDALGetRasterBand(dataset, band_number);
     if (!*band)
         return gdal_error(gdal, name, err);
-    out->cols = (size_t)cols;
-    out->rows = (size_t)rows;
+    out->where.cols = (size_t)cols;
+    out->where.rows = (size_t)rows;
     copy_text(out->driver, sizeof(out->driver),
               gdal->GDALGetDriverShortName(gdal->GDALGetDatasetDriver(dataset)));
     read_frame(gdal, dataset, out);

@@ -5,25 +5,17 @@
 #define KOTA_CLIENT_GDAL_H
 
 #include "base/err.h"
+#include "formats/raster/georef.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct gdal_raster {
     float *numbers; /* [rows][cols], as the file has them, its first row first; NaN: none. free() */
-    size_t cols, rows;
-    double scale, offset; /* height in metres = offset + scale * number */
-
-    /* x = t[0] + t[1] column + t[2] row, y = t[3] + t[4] column + t[5] row, of a sample's corner;
-       its middle is half a column and half a row on. */
-    bool has_transform;
-    double transform[6];
-
-    bool is_geographic, is_projected;        /* neither: the file has none */
-    double unit;                             /* metres (projected) or radians (geographic) a unit */
-    double semi_major_m, inverse_flattening; /* of the ellipsoid; 0: unknown, a sphere */
-    char epsg[8];                            /* its code, "" for none */
-    char frame[96];                          /* the coordinate system's name, "" for none */
+    struct georef_source where; /* its size, too */
+    double scale, offset;       /* height in metres = offset + scale * number */
+    char epsg[8];               /* its code, "" for none */
+    char frame[96];             /* the coordinate system's name, "" for none */
     char driver[32];
     char height_unit[32]; /* as the file calls it */
     bool is_unit_unknown; /* height_unit is none that is known here: taken as metres */

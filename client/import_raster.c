@@ -8,8 +8,8 @@
 #include "client/import_raster.h"
 
 #include "client/gdal.h"
-#include "client/georef.h"
 #include "client/number.h"
+#include "formats/raster/georef.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +29,10 @@ static void pair_text(const double pair[2], char out[72])
 
 static void flip_columns(const struct gdal_raster *raster)
 {
-    for (size_t r = 0; r < raster->rows; r++) {
-        float *row = raster->numbers + r * raster->cols;
+    for (size_t r = 0; r < raster->where.rows; r++) {
+        float *row = raster->numbers + r * raster->where.cols;
 
-        for (size_t a = 0, b = raster->cols - 1; a < b; a++, b--) {
+        for (size_t a = 0, b = raster->where.cols - 1; a < b; a++, b--) {
             float swap = row[a];
 
             row[a] = row[b];
@@ -73,12 +73,13 @@ static void write_note(const struct gdal_raster *raster, const struct georef *pl
                  wrong);
     else
         snprintf(where, sizeof(where), "%s%s%s: spacing %.10g x %.10g m, origin %.10g, %.10g",
-                 raster->is_projected ? "projected (" : "",
-                 raster->is_projected ? frame : "no coordinate system, taken as metres",
-                 raster->is_projected ? ")" : "", place->spacing_m[0], place->spacing_m[1],
+                 raster->where.is_projected ? "projected (" : "",
+                 raster->where.is_projected ? frame : "no coordinate system, taken as metres",
+                 raster->where.is_projected ? ")" : "", place->spacing_m[0], place->spacing_m[1],
                  place->origin_m[0], place->origin_m[1]);
     snprintf(out->note, sizeof(out->note), "%s, %zu x %zu samples, %s%s%s%s", raster->driver,
-             raster->cols, raster->rows, where, raster->is_unit_unknown ? "; heights in '" : "",
+             raster->where.cols, raster->where.rows, where,
+             raster->is_unit_unknown ? "; heights in '" : "",
              raster->is_unit_unknown ? raster->height_unit : "",
              raster->is_unit_unknown ? "' are taken as metres" : "");
 }
@@ -86,8 +87,8 @@ static void write_note(const struct gdal_raster *raster, const struct georef *pl
 static void fill(struct gdal_raster *raster, const struct georef *place, bool has_place,
                  struct import_raster *out)
 {
-    snprintf(out->cols, sizeof(out->cols), "%zu", raster->cols);
-    snprintf(out->rows, sizeof(out->rows), "%zu", raster->rows);
+    snprintf(out->cols, sizeof(out->cols), "%zu", raster->where.cols);
+    snprintf(out->rows, sizeof(out->rows), "%zu", raster->where.rows);
     if (has_place) {
         pair_text(place->spacing_m, out->spacing);
         pair_text(place->origin_m, out->origin);
@@ -97,7 +98,8 @@ static void fill(struct gdal_raster *raster, const struct georef *place, bool ha
         out->has_geo = place->has_geo;
         out->lat_deg = place->lat_deg;
         out->lng_deg = place->lng_deg;
-        if (raster->is_projected && (raster->unit == 0 || raster->unit == 1) && *raster->epsg)
+        if (raster->where.is_projected && (raster->where.unit == 0 || raster->where.unit == 1) &&
+            *raster->epsg)
             snprintf(out->crs, sizeof(out->crs), "EPSG:%s", raster->epsg);
     }
     if (raster->scale != 1)
@@ -106,7 +108,7 @@ static void fill(struct gdal_raster *raster, const struct georef *place, bool ha
         number_format(raster->offset, out->offset);
     write_note(raster, place, out);
     out->bytes = raster->numbers;
-    out->length = raster->cols * raster->rows * sizeof(*raster->numbers);
+    out->length = raster->where.cols * raster->where.rows * sizeof(*raster->numbers);
     raster->numbers = NULL;
 }
 
@@ -133,7 +135,7 @@ enum err_code import_raster_read(const char *name, int band, bool has_spacing,
     *out = (struct import_raster){.bytes = NULL};
     if (gdal_read(name, band, report, context, &raster, err))
         return err->code;
-    has_place = georef_place(&raster, &place, &cause) == ERR_OK;
+    has_place = georef_place(&raster.where, &place, &cause) == ERR_OK;
     if (has_place && !has_spacing && place.seems_degrees)
         degrees_error(name, &place, err);
     else if (has_place || has_spacing)

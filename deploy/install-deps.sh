@@ -17,12 +17,12 @@
 
 set -u
 
-BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libassimp-dev
+BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev libtiff-dev libassimp-dev
     libsqlite3-dev zlib1g-dev libzstd-dev libssl-dev libcurl4-openssl-dev|libcurl4-gnutls-dev
     libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
 TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
-    tmux mandoc zsh fish postgresql glslang-tools gdal-bin g++ libbullet-dev libode-dev'
+    tmux mandoc zsh fish postgresql glslang-tools gdal-bin python3-rasterio g++ libbullet-dev libode-dev'
 WASM='clang lld wasi-libc libclang-rt-wasm32'
 FUZZ='clang libclang-rt'
 BENCH='libcmocka-dev libembree-dev libbullet-dev g++ wrk gdal-bin nginx-light valgrind haproxy
@@ -32,7 +32,7 @@ OPS='prometheus nginx-light haproxy openssl python3-kubernetes kubernetes-client
 PACKAGE='build-essential debhelper lintian debootstrap'
 CROSS='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 RUNTIME='libuv1t64|libuv1 libcjson1 libpng16-16t64|libpng16-16 libcurl4t64|libcurl4 libllhttp
-    libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g libzstd1 libpq5
+    libtiff6 libassimp6|libassimp5t64|libassimp5 libsqlite3-0 zlib1g libzstd1 libpq5
     libssl3t64|libssl3
     libepoxy0 libegl1 libopengl0|libgl1 libgl1-mesa-dri'
 
@@ -171,7 +171,7 @@ done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail "this system has no apt. Install by hand: a C17 compiler, make, pkg-config, libuv," \
-        "llhttp, cJSON, libpng, assimp, libcurl, libepoxy, EGL, libpq, python3 with yaml; cmocka for" \
+        "llhttp, cJSON, libpng, libtiff, assimp, libcurl, libepoxy, EGL, libpq, python3 with yaml; cmocka for" \
         "the tests; then run 'make'."
 fi
 

@@ -45,7 +45,7 @@ if [ ! -e "$root/complete" ]; then
     }
     apt update
     apt install --no-install-recommends --download-only libc6-dev libuv1-dev libcjson-dev \
-        libpng-dev libassimp-dev libsqlite3-dev zlib1g-dev libzstd-dev libssl-dev libcurl4-openssl-dev libegl-dev \
+        libpng-dev libtiff-dev libassimp-dev libsqlite3-dev zlib1g-dev libzstd-dev libssl-dev libcurl4-openssl-dev libegl-dev \
         libgl-dev libepoxy-dev libpq-dev libcmocka-dev
     for package in "$state"/archives/*.deb; do
         dpkg-deb -x "$package" "$root"

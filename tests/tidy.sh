@@ -179,7 +179,7 @@ done | check "a file with tests of make test-all is listed as of both"
 
 cc=${CC:-cc}
 if command -v "$cc" >/dev/null 2>&1; then
-    flags=$(pkg-config --cflags libuv libcjson libpng libcurl sqlite3 epoxy egl libpq 2>/dev/null)
+    flags=$(pkg-config --cflags libuv libcjson libpng libtiff-4 libcurl sqlite3 epoxy egl libpq 2>/dev/null)
     if pkg-config --exists libllhttp 2>/dev/null; then
         flags="$flags $(pkg-config --cflags libllhttp)"
     else

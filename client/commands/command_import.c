@@ -54,6 +54,8 @@ static const struct {
     {"f32", "application/vnd.kota.f32"},
     {"hgt", "application/vnd.kota.hgt"},
     {"asc", "application/vnd.kota.asc"},
+    {"tif", "image/tiff"},
+    {"tiff", "image/tiff"},
     {"obj", "model/obj"},
     {"glb", "model/gltf-binary"},
     {"gltf", "model/gltf+json"},
@@ -447,6 +449,15 @@ static enum err_code read_upload(struct kota *kota, struct import_options *o, st
     struct err *err = &kota->err;
 
     upload->media_type = o->band ? NULL : media_type_of(file, o->format);
+    /* By GDAL where it is: it reads masks and bands, and no body limits the size of the file. */
+    if (upload->media_type && !o->format && strcmp(upload->media_type, "image/tiff") == 0) {
+        const char *media_type = upload->media_type;
+
+        if (read_raster(kota, o, upload) != ERR_NO_DEVICE)
+            return err->code;
+        err->code = ERR_OK;
+        upload->media_type = media_type;
+    }
     if (upload->media_type) {
         if (!file_read(file, FILE_BYTES_MAX, &upload->bytes, &upload->length, err))
             need_spacing(file, o, upload, err);
@@ -457,16 +468,17 @@ static enum err_code read_upload(struct kota *kota, struct import_options *o, st
     if (o->format && strcasecmp(o->format, "gdal") != 0)
         return err_set(
             err, ERR_BAD_INPUT,
-            "%.120s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae, "
+            "%.120s: which format? --format png|f32|hgt|asc|tif|obj|glb|gltf|ply|stl|ac|dae, "
             "gdal or assimp",
             file);
     if (read_raster(kota, o, upload) == ERR_NO_DEVICE && !o->format && !o->band) {
         struct err cause = *err;
 
-        err_set(err, ERR_BAD_INPUT,
-                "%.120s: which format? --format png|f32|hgt|asc|obj|glb|gltf|ply|stl|ac|dae; or "
-                "%.150s",
-                file, cause.msg);
+        err_set(
+            err, ERR_BAD_INPUT,
+            "%.120s: which format? --format png|f32|hgt|asc|tif|obj|glb|gltf|ply|stl|ac|dae; or "
+            "%.150s",
+            file, cause.msg);
     }
     return err->code;
 }
@@ -650,7 +662,7 @@ static const struct kota_option import_table[] = {
     {.help = "Both:"},
     {.name = "format",
      .value = "F",
-     .words = "png f32 hgt asc obj glb gltf ply stl ac dae gdal assimp",
+     .words = "png f32 hgt asc tif obj glb gltf ply stl ac dae gdal assimp",
      .help = "the ending that the name should have; gdal or assimp: read by that",
      .at = offsetof(struct import_options, format)},
     {0},
@@ -665,11 +677,14 @@ const struct kota_command command_import = {
         "layer is made or replaced, and the locale too if there is none; the options of a locale\n"
         "are then those of the new one.\n"
         "\n"
-        "The ending of FILE says what it is. The daemon reads .png .f32 .hgt .asc, and meshes in\n"
-        ".obj .glb .gltf .ply .stl .ac .dae. An .hgt that is named after its corner (N42E001.hgt)\n"
+        "The ending of FILE says what it is. The daemon reads .png .f32 .hgt .asc .tif, and "
+        "meshes\n"
+        "in .obj .glb .gltf .ply .stl .ac .dae. An .hgt that is named after its corner "
+        "(N42E001.hgt)\n"
         "has its spacing from there, and is north first; .png and .f32 need --spacing.\n"
         "\n"
-        "Other rasters are read through GDAL, if it is installed: GeoTIFF, VRT, NetCDF and so on,\n"
+        "Rasters are read through GDAL, if it is installed: VRT, NetCDF and so on, and GeoTIFF "
+        "too,\n"
         "with spacing and origin in metres from their geotransform and holes where they have no\n"
         "data. Projected coordinates stay what they are; geographic ones become a plane around\n"
         "the raster's middle, and a new locale gets its place on the globe. Other meshes (.fbx\n"

@@ -62,7 +62,7 @@ static enum err_code source_read(const char *path, struct grid *out, struct err 
     size_t length = 0;
     uint8_t *bytes;
 
-    if (!raster_format_of_name(path, &format) || format == RASTER_F32)
+    if (!raster_format_of_name(path, &format) || format == RASTER_F32 || format == RASTER_TIFF)
         return err_set(err, ERR_BAD_INPUT, "%s is not named .png, .hgt or .asc", path);
     bytes = file_read(path, FILE_BYTES_MAX, &length, err);
     if (!bytes)

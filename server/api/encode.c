@@ -133,6 +133,24 @@ static void placement_object(struct json_writer *w, const struct placement *plac
     json_end_object(w);
 }
 
+static void geo_members(struct json_writer *w, double lat_deg, double lng_deg)
+{
+    json_begin_object(w);
+    json_key(w, "lat");
+    json_number(w, lat_deg);
+    json_key(w, "lng");
+    json_number(w, lng_deg);
+    json_end_object(w);
+}
+
+static void crs_text(struct json_writer *w, uint32_t crs)
+{
+    char code[16];
+
+    snprintf(code, sizeof code, "EPSG:%u", crs);
+    json_string(w, code);
+}
+
 static void manifest_members(struct json_writer *w, const struct locale *locale)
 {
     const struct locale_manifest *manifest = &locale->manifest;
@@ -152,19 +170,11 @@ static void manifest_members(struct json_writer *w, const struct locale *locale)
     json_string(w, triangulation_names[manifest->triangulation]);
     if (manifest->has_geo) {
         json_key(w, "geo");
-        json_begin_object(w);
-        json_key(w, "lat");
-        json_number(w, manifest->geo_lat_deg);
-        json_key(w, "lng");
-        json_number(w, manifest->geo_lng_deg);
-        json_end_object(w);
+        geo_members(w, manifest->geo_lat_deg, manifest->geo_lng_deg);
     }
     if (manifest->crs != 0) {
-        char code[16];
-
-        snprintf(code, sizeof code, "EPSG:%u", manifest->crs);
         json_key(w, "crs");
-        json_string(w, code);
+        crs_text(w, manifest->crs);
     }
 }
 
@@ -192,7 +202,36 @@ static void drops_members(struct json_writer *w, const struct mesh_import *impor
     json_end_array(w);
 }
 
-static void import_object(struct json_writer *w, const struct mesh_import *import)
+static void raster_import_object(struct json_writer *w, const struct raster_import *import)
+{
+    json_begin_object(w);
+    json_key(w, "crs");
+    if (import->crs != 0)
+        crs_text(w, import->crs);
+    else
+        json_null(w);
+    json_key(w, "geo");
+    if (import->has_geo)
+        geo_members(w, import->lat_deg, import->lng_deg);
+    else
+        json_null(w);
+    if (import->stretch > 0) {
+        json_key(w, "stretch");
+        json_number(w, import->stretch);
+    }
+    json_key(w, "vertical_unit_m");
+    if (import->vertical_unit_m > 0)
+        json_number(w, import->vertical_unit_m);
+    else
+        json_null(w);
+    json_key(w, "height_scale");
+    json_number(w, import->height_scale);
+    json_key(w, "height_offset");
+    json_number(w, import->height_offset);
+    json_end_object(w);
+}
+
+static void mesh_import_object(struct json_writer *w, const struct mesh_import *import)
 {
     json_begin_object(w);
     json_key(w, "kept");
@@ -211,7 +250,7 @@ static void import_object(struct json_writer *w, const struct mesh_import *impor
 }
 
 void encode_locale_open(struct json_writer *w, const struct locale *locale, bool with_layers,
-                        const struct mesh_import *import)
+                        const struct imported *import)
 {
     json_begin_object(w);
     json_key(w, "id");
@@ -239,12 +278,15 @@ void encode_locale_open(struct json_writer *w, const struct locale *locale, bool
     json_integer(w, locale->memory_bytes);
     if (import) {
         json_key(w, "import");
-        import_object(w, import);
+        if (import->is_raster)
+            raster_import_object(w, &import->raster);
+        else
+            mesh_import_object(w, &import->mesh);
     }
 }
 
 void encode_locale(struct json_writer *w, const struct locale *locale,
-                   const struct mesh_import *import)
+                   const struct imported *import)
 {
     encode_locale_open(w, locale, true, import);
     json_end_object(w);

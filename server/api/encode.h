@@ -4,6 +4,7 @@
 #ifndef KOTA_API_ENCODE_H
 #define KOTA_API_ENCODE_H
 
+#include "formats/raster/raster.h"
 #include "json/json_write.h"
 #include "terrain/field/edit.h"
 #include "world/ask/query.h"
@@ -15,12 +16,19 @@ extern const char *const pull_names[];          /* by is_outward of a space, NUL
 
 const char *encode_contact_status(enum contact_status status);
 
+/* What has become of a file: `import` of an answer. */
+struct imported {
+    bool is_raster;
+    struct mesh_import mesh;
+    struct raster_import raster;
+};
+
 /* A whole Locale object; with `import`, unless NULL, as its last member. */
 void encode_locale(struct json_writer *w, const struct locale *locale,
-                   const struct mesh_import *import);
+                   const struct imported *import);
 /* The same, with or without its layers, still open: members may follow. */
 void encode_locale_open(struct json_writer *w, const struct locale *locale, bool with_layers,
-                        const struct mesh_import *import);
+                        const struct imported *import);
 
 /* [c,r] */
 void encode_cell(struct json_writer *w, const uint32_t cell[2]);

@@ -99,6 +99,7 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
 
 static enum err_code decode_raster(struct call *call, struct upload *out, struct err *err)
 {
+    bool is_scale_given = false, is_offset_given = false;
     int frame = -1;
 
     if (option_word(call, "frame", frame_names, &frame, err))
@@ -114,12 +115,14 @@ static enum err_code decode_raster(struct call *call, struct upload *out, struct
     }
     if (option_numbers(call, "spacing", 2, out->spacing_m, &out->has_spacing, err) ||
         option_numbers(call, "origin", 2, out->origin_m, &out->has_origin, err) ||
-        option_number(call, "height_scale", &out->raster.height_scale, NULL, err) ||
-        option_number(call, "height_offset", &out->raster.height_offset, NULL, err) ||
+        option_number(call, "height_scale", &out->raster.height_scale, &is_scale_given, err) ||
+        option_number(call, "height_offset", &out->raster.height_offset, &is_offset_given, err) ||
         option_boolean(call, "flip_y", &out->raster.flip_y, err) ||
         option_number(call, "nodata", &out->raster.nodata, &out->raster.has_nodata, err) ||
         decode_size(call, out->format.raster, out, err))
         return err->code;
+    out->raster.is_placed = out->has_spacing;
+    out->raster.is_scaled = is_scale_given || is_offset_given;
     return ERR_OK;
 }
 
@@ -210,7 +213,8 @@ static enum err_code degrees_refuse(const struct raster *raster, struct err *err
     const double size[2] = {spacing[0] * (raster->cols - 1), spacing[1] * (raster->rows - 1)};
     double metres[2];
 
-    if (!raster->has_origin || !degree_grid_suspected(origin, spacing, size, metres))
+    if (!raster->has_origin || raster->is_in_metres ||
+        !degree_grid_suspected(origin, spacing, size, metres))
         return ERR_OK;
     err_set(err, ERR_UNPROCESSABLE,
             "the grid seems to be in degrees: cells of %.6g x %.6g from %.6g, %.6g; spacing says "
@@ -243,6 +247,9 @@ enum err_code upload_spec(const struct upload *upload, const struct raster *rast
     if (upload->has_origin) {
         out->origin_x_m = upload->origin_m[0];
         out->origin_y_m = upload->origin_m[1];
+    } else if (raster->has_import && raster->has_origin && !upload->has_spacing) {
+        out->origin_x_m = raster->origin_x;
+        out->origin_y_m = raster->origin_y;
     }
     return ERR_OK;
 }
@@ -305,8 +312,8 @@ static void polygon_layer(struct api *api, const char *id, const struct upload *
         return;
     }
     out->layer = layer_create_mesh_in(id, upload->role, polygons, upload->space, gravity, pace,
-                                      &out->import, err);
-    if (out->layer && upload->is_strict && upload_check_strict(&out->import, err)) {
+                                      &out->import.mesh, err);
+    if (out->layer && upload->is_strict && upload_check_strict(&out->import.mesh, err)) {
         err_at(err, "strict");
         layer_unref(out->layer);
         out->layer = NULL;
@@ -329,6 +336,47 @@ static enum err_code precision_check(const struct upload *upload, const struct p
     return err_at(err, "precision_max_m");
 }
 
+static void place_text(uint32_t crs, double lat_deg, double lng_deg, char out[static 64])
+{
+    if (crs != 0)
+        snprintf(out, 64, "EPSG:%u", crs);
+    else
+        snprintf(out, 64, "lat %.9g, lng %.9g", lat_deg, lng_deg);
+}
+
+/* A file of one place does not go into a locale of another one. */
+static enum err_code place_check(const struct raster_import *import,
+                                 const struct locale_manifest *manifest, struct err *err)
+{
+    bool is_known = import->has_geo || import->crs != 0;
+    char here[64], there[64];
+
+    if (!is_known || (!manifest->has_geo && manifest->crs == 0) ||
+        (import->has_geo == manifest->has_geo && import->crs == manifest->crs &&
+         (!import->has_geo ||
+          (import->lat_deg == manifest->geo_lat_deg && import->lng_deg == manifest->geo_lng_deg))))
+        return ERR_OK;
+    place_text(import->crs, import->lat_deg, import->lng_deg, there);
+    place_text(manifest->crs, manifest->geo_lat_deg, manifest->geo_lng_deg, here);
+    err_set(
+        err, ERR_UNPROCESSABLE,
+        "the file is at %s, the locale at %s: origin=x,y places it in the locale's frame all the "
+        "same",
+        there, here);
+    return err_at(err, "origin");
+}
+
+void upload_set_place(const struct uploaded *uploaded, struct world_change *change)
+{
+    const struct raster_import *import = &uploaded->import.raster;
+
+    change->manifest = locale_manifest_default;
+    change->manifest.has_geo = import->has_geo;
+    change->manifest.geo_lat_deg = import->has_geo ? import->lat_deg : 0;
+    change->manifest.geo_lng_deg = import->has_geo ? import->lng_deg : 0;
+    change->manifest.crs = import->crs;
+}
+
 enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
                            const struct upload *upload, const struct locale_manifest *manifest,
                            struct pace *pace, struct uploaded *out, struct err *err)
@@ -348,14 +396,21 @@ enum err_code upload_layer(struct api *api, const char *id, const void *bytes, s
             polygon_set_free(&polygons);
         else
             polygon_layer(api, id, upload, manifest->gravity, &polygons, pace, out, err);
-        if (out->layer)
-            out->import.precision_m = precision_m;
+        out->has_import = out->layer != NULL;
+        out->import.mesh.precision_m = precision_m;
         return err->code;
     }
     if (raster_decode(upload->format.raster, bytes, length, &upload->raster,
                       &api_limits(api)->raster, &raster, err))
         return err->code;
-    if (upload_spec(upload, &raster, manifest->triangulation, &spec, err) == ERR_OK)
+    out->import = (struct imported){.is_raster = true, .raster = raster.import};
+    out->has_import = raster.has_import;
+    if (upload->has_spacing || upload->has_origin || !raster.has_origin) {
+        out->import.raster.has_geo = false;
+        out->import.raster.crs = 0;
+    }
+    if (place_check(&out->import.raster, manifest, err) == ERR_OK &&
+        upload_spec(upload, &raster, manifest->triangulation, &spec, err) == ERR_OK)
         raster_layer(api, id, &spec, &raster, out, err);
     raster_free(&raster);
     return err->code;

@@ -5,6 +5,7 @@
 #define KOTA_API_UPLOAD_H
 
 #include "api/call.h"
+#include "api/encode.h"
 #include "formats/polygon/polygon_file.h"
 #include "formats/raster/raster.h"
 
@@ -31,8 +32,8 @@ struct upload {
 #define UPLOAD_PRECISION_MAX_M 0.01
 
 /*
- * By a name's ending, a word of the `format` option (png f32 hgt asc obj glb gltf ply stl ac dae),
- * or a media type. False when it is none.
+ * By a name's ending, a word of the `format` option (png f32 hgt asc tif obj glb gltf ply stl ac
+ * dae), or a media type. False when it is none.
  */
 bool upload_format_of_name(const char *name, struct upload_format *out);
 bool upload_format_of_word(const char *word, struct upload_format *out);
@@ -70,18 +71,20 @@ enum err_code upload_spec(const struct upload *upload, const struct raster *rast
                           struct err *err);
 
 struct uploaded {
-    struct layer *layer;       /* a reference */
-    struct mesh_import import; /* of polygons; else zero */
-    uint64_t charge;           /* for upload_release */
+    struct layer *layer;    /* a reference */
+    bool has_import;        /* of polygons, and of a GeoTIFF */
+    struct imported import; /* else zero */
+    uint64_t charge;        /* for upload_release */
 };
 
 /*
  * Decodes a file and builds the layer by the manifest's triangulation and gravity. A file's own
- * spacing (ASC) is the default of the option; its own origin, a place on a map far from the
- * frame's, is ignored.
+ * spacing (ASC, TIFF) is the default of the option. The origin of an ASC, a place on a map far from
+ * the frame's, is ignored; that of a TIFF is in the manifest's system, or the manifest has none and
+ * upload_set_place gives it that of the file.
  *
  * ERR_UNPROCESSABLE  a file's own spacing that seems to be in degrees; polygons that the reader
- *                    rounds by more than precision_max_m
+ *                    rounds by more than precision_max_m; a TIFF of another place than the manifest
  * ERR_BAD_INPUT  malformed, or no spacing anywhere; else as raster_decode, polygon_decode,
  *                mesh_create and upload_charge say
  * ERR_UNPROCESSABLE  is_strict, and polygons would be dropped
@@ -91,6 +94,9 @@ struct uploaded {
 enum err_code upload_layer(struct api *api, const char *id, const void *bytes, size_t length,
                            const struct upload *upload, const struct locale_manifest *manifest,
                            struct pace *pace, struct uploaded *out, struct err *err);
+
+/* Gives the change of a layer the place of its file, for a locale that has none. */
+void upload_set_place(const struct uploaded *uploaded, struct world_change *change);
 
 /* ERR_UNPROCESSABLE when polygons were dropped; names the first and why. */
 enum err_code upload_check_strict(const struct mesh_import *import, struct err *err);

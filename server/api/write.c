@@ -39,7 +39,7 @@ struct write {
     bool names_none;   /* If-Match has no tag that is a revision */
     const char *place; /* of an edit's error that the writer found */
     bool has_import;
-    struct mesh_import import;
+    struct imported import;
     char location[KEPT_LOCATION_MAX + 1];
     bool is_composed;
     struct idempotency_record answer; /* its body is body.at */
@@ -49,7 +49,7 @@ struct write {
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 void write_encode_locale(struct json_writer *w, const struct world_outcome *outcome,
-                         const struct mesh_import *import)
+                         const struct imported *import)
 {
     encode_locale(w, outcome->locale, import);
 }
@@ -346,7 +346,7 @@ enum err_code write_repeat(struct call *call, const struct write_kind *kind,
 }
 
 enum err_code write_submit(struct call *call, const struct write_kind *kind,
-                           struct world_change *change, const struct mesh_import *import,
+                           struct world_change *change, const struct imported *import,
                            uint64_t charge, struct err *err)
 {
     struct write *write = http_request_alloc(call->request, sizeof *write);
@@ -370,7 +370,7 @@ enum err_code write_submit(struct call *call, const struct write_kind *kind,
     };
     if (import) {
         write->import = *import;
-        http_request_built(call->request, import->build_ms);
+        http_request_built(call->request, import->mesh.build_ms);
     }
     path_of(kind, change, write->location, sizeof write->location);
     change->answer = write_answer;

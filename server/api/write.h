@@ -7,6 +7,7 @@
 #define KOTA_API_WRITE_H
 
 #include "api/call.h"
+#include "api/encode.h"
 
 /* The differences between writes: a constant of the file of the call. */
 struct write_kind {
@@ -19,7 +20,7 @@ struct write_kind {
 
     /* The body of the answer; NULL: 204 without one. On the writer's thread. */
     void (*encode)(struct json_writer *w, const struct world_outcome *outcome,
-                   const struct mesh_import *import);
+                   const struct imported *import);
 
     /* Pointer or option in the request of an error that the writer found in its values; may be
      * NULL, and return NULL. */
@@ -28,7 +29,7 @@ struct write_kind {
 
 /* encode: the Locale, with `import` where there is one. */
 void write_encode_locale(struct json_writer *w, const struct world_outcome *outcome,
-                         const struct mesh_import *import);
+                         const struct imported *import);
 
 /*
  * Begins a write; layer_id, where its path has one, is in the change: sets its kind, names and
@@ -59,7 +60,7 @@ enum err_code write_repeat(struct call *call, const struct write_kind *kind,
  * with the outcome. After ERR_OK the request belongs to the writer: touch nothing of it.
  */
 enum err_code write_submit(struct call *call, const struct write_kind *kind,
-                           struct world_change *change, const struct mesh_import *import,
+                           struct world_change *change, const struct imported *import,
                            uint64_t charge, struct err *err);
 
 /*

@@ -134,9 +134,10 @@ static enum err_code format_of_name(const char *path, struct upload_format *out,
 {
     if (upload_format_of_name(path, out))
         return ERR_OK;
-    return err_set(err, ERR_BAD_INPUT,
-                   "%.100s ends in none of .png .f32 .hgt .asc .obj .glb .gltf .ply .stl .ac .dae",
-                   base_name(path));
+    return err_set(
+        err, ERR_BAD_INPUT,
+        "%.100s ends in none of .png .f32 .hgt .asc .tif .obj .glb .gltf .ply .stl .ac .dae",
+        base_name(path));
 }
 
 static void report_import(const char *path, const struct mesh_import *import)
@@ -150,8 +151,9 @@ static void report_import(const char *path, const struct mesh_import *import)
                  import->precision_m);
 }
 
+/* The file's layer and the place that it says, into a change. */
 static struct layer *layer_read(struct api *api, const char *id, const struct layer_source *source,
-                                struct err *err)
+                                struct world_change *change, struct err *err)
 {
     struct upload_format format;
     struct upload upload;
@@ -178,8 +180,9 @@ static struct layer *layer_read(struct api *api, const char *id, const struct la
         err_in_file(err, base_name(source->path));
     else
         upload_release(api, uploaded.charge); /* one after the other: nothing to bound */
-    report_import(source->path, &uploaded.import);
+    report_import(source->path, &uploaded.import.mesh);
     free(file.at);
+    upload_set_place(&uploaded, change);
     return uploaded.layer;
 }
 
@@ -360,7 +363,7 @@ static enum err_code import_layer(struct import *import, const char *layer_id,
     snprintf(change->layer_id, sizeof change->layer_id, "%s", layer_id);
     if (source_note(import->source, source->path, err))
         return err->code;
-    change->layer = layer_read(import->api, layer_id, source, err);
+    change->layer = layer_read(import->api, layer_id, source, change, err);
     if (!change->layer)
         return err->code;
     import->count++;

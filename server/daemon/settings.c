@@ -428,8 +428,8 @@ static void print_help(FILE *stream, const struct config *defaults, bool is_all)
 {
     fprintf(stream,
             "usage: kotad [OPTION]… [FILE[?OPTIONS]]…\n\n"
-            "Serves terrain over HTTP. Each FILE (.png .f32 .hgt .asc .obj .glb .gltf .ply .stl "
-            ".ac .dae)\n"
+            "Serves terrain over HTTP. Each FILE (.png .f32 .hgt .asc .tif .obj .glb .gltf .ply "
+            ".stl .ac .dae)\n"
             "is a locale with the layer `ground`. OPTIONS are the query parameters of an upload:\n"
             "  kotad volcano.asc 'relief.png?spacing=10,10&height_scale=0.1'\n");
     for (const struct setting *at = settings; at < settings + setting_count; at++) {

@@ -34,7 +34,8 @@ extern const struct world_limits world_limits_default;
  * once it is in use. The table is `const struct change_kind NAME` of a file in world/write/kinds/.
  *
  * PUT_LOCALE    manifest: a new locale, or the next revision of one
- * PUT_LAYER     layer: added, or in the place of the layer of that id
+ * PUT_LAYER     layer: added, or in the place of the layer of that id; manifest: geo or crs of its
+ *               file, which a locale gets that has neither and no other layer
  * EDIT          samples of a heightfield: layer_id, or "" for the locale's only one
  * PUT_MODEL, DELETE_MODEL  of no locale: no revision, no event, no op_id
  * FIND_OP       changes nothing: only op_id and request; was it made before?

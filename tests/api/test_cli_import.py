@@ -286,7 +286,7 @@ def _():
 @test("without GDAL the message says which package it is in")
 def _():
     with tempfile.TemporaryDirectory() as folder, Stub(lambda request: reply({})) as stub:
-        path = os.path.join(folder, "x.tif")
+        path = os.path.join(folder, "x.vrt")
         open(path, "wb").close()
         for library in ("/nonexistent.so", "libc.so.6"):
             words = "apt install gdal-bin" if library[0] == "/" else "3.0 is needed"
@@ -439,7 +439,7 @@ def _():
     with tempfile.TemporaryDirectory() as folder, \
             Stub(lambda request: reply({"id": "a"}, status="201 Created")) as stub:
         for ending, media in (("hgt", "application/vnd.kota.hgt"), ("asc", "application/vnd.kota.asc"),
-                              ("png", "image/png"), ("glb", "model/gltf-binary"),
+                              ("png", "image/png"), ("tif", "image/tiff"), ("TIFF", "image/tiff"), ("glb", "model/gltf-binary"),
                               ("stl", "model/stl"), ("ply", "model/ply"), ("ac", "application/x-ac3d"),
                               ("dae", "model/vnd.collada+xml"), ("OBJ", "model/obj")):
             content = struct.pack("<8s", ending.encode())

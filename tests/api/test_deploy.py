@@ -30,7 +30,7 @@ def write_script(path, text):
 # ---- install-deps.sh -----------------------------------------------------------------------------
 
 BUILD = ["gcc", "libc6-dev", "make", "pkg-config", "libuv1-dev", "libcjson-dev", "libpng-dev",
-         "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libzstd-dev", "libssl-dev",
+         "libtiff-dev", "libassimp-dev", "libsqlite3-dev", "zlib1g-dev", "libzstd-dev", "libssl-dev",
          "libcurl4-openssl-dev", "libegl-dev",
          "libgl-dev", "libepoxy-dev", "libpq-dev", "python3", "python3-yaml"]
 
@@ -138,7 +138,7 @@ def deps_check():
 @test("install-deps.sh takes a node, npm and chromium that are in PATH, and wants them otherwise")
 def deps_browser():
     others = ["libcmocka-dev", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind", "tmux",
-              "mandoc", "zsh", "fish", "postgresql", "glslang-tools", "gdal-bin", "g++", "libbullet-dev",
+              "mandoc", "zsh", "fish", "postgresql", "glslang-tools", "gdal-bin", "python3-rasterio", "g++", "libbullet-dev",
               "libode-dev", "clang", "lld", "wasi-libc"]
     with Apt(installed=BUILD + others) as apt:
         status, text = apt.run("--check", "test")

@@ -20,6 +20,7 @@ png         server/formats/raster/png.c
 f32         server/formats/raster/f32.c
 hgt         server/formats/raster/hgt.c
 asc         server/formats/raster/asc.c
+tiff        server/formats/raster/tiff_read.c server/formats/raster/tiff_geo.c
 obj         server/formats/polygon/obj.c
 ply         server/formats/polygon/ply.c
 stl         server/formats/polygon/stl.c

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora of the raster fuzzers: tests/fuzz/corpus/{png,hgt,asc,f32}/.
+"""Writes the seed corpora of the raster fuzzers: tests/fuzz/corpus/{png,hgt,asc,f32,tiff}/.
 
 Small files of each kind that a decoder tells apart, good and bad, made from nothing; the same on
 every run. The first byte of each (for f32 the first three) is what fuzz_raster.h says. Crashers
@@ -7,7 +7,11 @@ found later stand beside them under names of their own and are left alone.
 """
 import pathlib
 import struct
+import sys
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
+from tiffs import ASCII, DOUBLE, LONG, SHORT, keys, placed, tags_of, text, tiff  # noqa: E402
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -103,9 +107,72 @@ def f32_files():
     yield "thin", b"\0\1\2" + bytes(8)
 
 
+def numbers(form, count):
+    return struct.pack(f"<{count}{form}", *((i * 37) % 100 for i in range(count)))
+
+
+def tiff_files():
+    utm = keys((1024, 1), (1025, 1), (3072, 32632), (3076, 9001), (4099, 9002))
+    good = tiff(tags_of(5, 4, **placed(), t34735=utm, t42113=text("37")), numbers("f", 20))
+    yield "float_utm", b"\0" + good
+    yield "scaled", b"\x24" + good
+    yield "placed", b"\x10" + good
+    yield "flipped", b"\1" + good
+    yield "truncated", b"\0" + good[:-9]
+    yield "over_limit", b"\x08" + tiff(tags_of(9, 9), numbers("f", 81))
+    for bits, kind, form in ((8, 1, "B"), (8, 2, "b"), (16, 1, "H"), (16, 2, "h"), (32, 1, "I"),
+                             (32, 2, "i"), (64, 1, "Q"), (64, 2, "q"), (64, 3, "d")):
+        yield f"kind{kind}_{bits}", b"\2" + tiff(tags_of(3, 4, bits, kind), numbers(form, 12))
+    yield "bare", b"\0" + tiff(tags_of(3, 3), numbers("f", 9))
+    yield "big", b"\0" + tiff(tags_of(3, 3), numbers("f", 9), big=True)
+    yield "big_endian", b"\0" + tiff(tags_of(3, 3), numbers("f", 9), order=">")
+    tiled = {"t278": None, "t322": (LONG, [16]), "t323": (LONG, [16])}
+    yield "tiles", b"\0" + tiff(tags_of(20, 17, **tiled), [numbers("f", 256)] * 4)
+    yield "tiles_deflate", b"\0" + tiff(tags_of(20, 17, 16, 2, **tiled, t259=(SHORT, [8]),
+                                               t317=(SHORT, [2])), [zlib.compress(numbers("h", 256))] * 4)
+    yield "sparse", b"\0" + tiff(tags_of(20, 17, **tiled, t324=(LONG, [0] * 4), t325=(LONG, [0] * 4),
+                                        t42113=text("-1")), b"")
+    yield "packbits", b"\0" + tiff(tags_of(4, 2, 8, 1, t259=(SHORT, [32773])), b"\x03abcd\xfd\x07")
+    yield "metadata", b"\0" + tiff(tags_of(2, 2, t42112=text(
+        '<GDALMetadata><Item name="SCALE" sample="0" role="scale">0.5</Item><Item name="OFFSET" '
+        'sample="0" role="offset">-3</Item><Item role="unittype">ft</Item></GDALMetadata>')),
+        numbers("f", 4))
+    yield "metadata_bad", b"\0" + tiff(tags_of(2, 2, t42112=text('role="scale">x<')), numbers("f", 4))
+    yield "unit_unknown", b"\0" + tiff(tags_of(2, 2, t42112=text('role="unittype">rods<')),
+                                       numbers("f", 4))
+    yield "degrees", b"\0" + tiff(tags_of(3, 3, **placed(0.01, (0, 0, 0, 11, 47, 0)),
+                                         t34735=keys((1024, 2), (2048, 4326), (2054, 9102))),
+                                 numbers("f", 9))
+    yield "ellipsoid", b"\0" + tiff(tags_of(
+        3, 3, **placed(0.01, (0, 0, 0, 11, 47, 0)), t34736=(DOUBLE, [6378137, 298.257]),
+        t34735=(SHORT, [1, 1, 0, 3, 1024, 0, 1, 2, 2057, 34736, 1, 0, 2059, 34736, 1, 1])), numbers("f", 9))
+    yield "orthographic", b"\0" + tiff(tags_of(
+        3, 3, **placed(), t34736=(DOUBLE, [47.5, 11.25]),
+        t34735=(SHORT, [1, 1, 0, 5, 1024, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, 32767, 3075, 0, 1, 21,
+                        3089, 34736, 1, 0])), numbers("f", 9))
+    matrix = [10, 0, 0, 1000, 0, -10, 0, 2000] + [0] * 7 + [1]
+    yield "matrix", b"\0" + tiff(tags_of(2, 2, t34264=(DOUBLE, matrix)), numbers("f", 4))
+    matrix[1] = 4
+    yield "turned", b"\0" + tiff(tags_of(2, 2, t34264=(DOUBLE, matrix)), numbers("f", 4))
+    matrix[:2] = -10, 0
+    yield "west", b"\0" + tiff(tags_of(2, 2, t34264=(DOUBLE, matrix)), numbers("f", 4))
+    yield "unit", b"\0" + tiff(tags_of(2, 2, t34735=keys((1024, 1), (3076, 9999))), numbers("f", 4))
+    yield "vertical", b"\0" + tiff(tags_of(2, 2, t34735=keys((1024, 1), (4099, 9102))), numbers("f", 4))
+    yield "mask", b"\0" + tiff(tags_of(2, 2, t254=(LONG, [4])), numbers("f", 4))
+    yield "colour", b"\0" + tiff(tags_of(2, 2, t262=(SHORT, [2])), numbers("f", 4))
+    yield "three", b"\0" + tiff(tags_of(2, 2, t277=(SHORT, [3]), t258=(SHORT, [32] * 3),
+                                       t339=(SHORT, [3] * 3)), numbers("f", 12))
+    yield "bits12", b"\0" + tiff(tags_of(2, 2, 12, 1), bytes(6))
+    yield "nodata_words", b"\0" + tiff(tags_of(2, 2, t42113=text("no")), numbers("f", 4))
+    yield "nodata_nan", b"\0" + tiff(tags_of(2, 2, t42113=text("nan")), numbers("f", 4))
+    yield "large_tile", b"\0" + tiff(tags_of(2, 2, t278=None, t322=(LONG, [1 << 14]),
+                                            t323=(LONG, [1 << 14])), b"")
+    yield "codec", b"\0" + tiff(tags_of(2, 2, t259=(SHORT, [40000])), numbers("f", 4))
+
+
 def main():
     for name, files in (("png", png_files), ("hgt", hgt_files), ("asc", asc_files),
-                        ("f32", f32_files)):
+                        ("f32", f32_files), ("tiff", tiff_files)):
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for stem, content in files():

@@ -2,8 +2,8 @@
  * Where the samples of a raster lie: geotransforms to spacing and origin, degrees to metres; and
  * the line that tells how far long work has come.
  */
-#include "client/georef.h"
 #include "client/progress.h"
+#include "formats/raster/georef.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-static struct gdal_raster raster(double x0, double dx, double y0, double dy)
+static struct georef_source raster(double x0, double dx, double y0, double dy)
 {
-    struct gdal_raster out = {
+    struct georef_source out = {
         .cols = 11, .rows = 6, .has_transform = true, .transform = {x0, dx, 0, y0, 0, dy}};
 
     return out;
@@ -31,7 +31,7 @@ static void near(double got, double want, double rel)
 
 static void samples_are_the_middles_of_pixels(void **state)
 {
-    struct gdal_raster north_up = raster(1000, 10, 5000, -20);
+    struct georef_source north_up = raster(1000, 10, 5000, -20);
     struct georef out;
     struct err err = {0};
 
@@ -46,7 +46,7 @@ static void samples_are_the_middles_of_pixels(void **state)
 
 static void a_raster_may_run_the_other_way(void **state)
 {
-    struct gdal_raster turned = raster(1000, -10, 5000, 20);
+    struct georef_source turned = raster(1000, -10, 5000, 20);
     struct georef out;
     struct err err = {0};
 
@@ -59,7 +59,7 @@ static void a_raster_may_run_the_other_way(void **state)
 
 static void feet_become_metres(void **state)
 {
-    struct gdal_raster feet = raster(100, 10, 200, -10);
+    struct georef_source feet = raster(100, 10, 200, -10);
     struct georef out;
     struct err err = {0};
 
@@ -74,7 +74,7 @@ static void feet_become_metres(void **state)
 /* A degree at 42.5 N on WGS84: 82,274.2 m of longitude, 111,080.7 m of latitude (NIMA TR8350.2). */
 static void degrees_are_those_of_the_middle_latitude(void **state)
 {
-    struct gdal_raster degrees = raster(1, 0.1, 42.8, -0.1);
+    struct georef_source degrees = raster(1, 0.1, 42.8, -0.1);
     struct georef out;
     struct err err = {0};
 
@@ -96,7 +96,7 @@ static void degrees_are_those_of_the_middle_latitude(void **state)
 
 static void a_sphere_of_its_own_counts(void **state)
 {
-    struct gdal_raster mars = raster(0, 0.25, 1, -0.25);
+    struct georef_source mars = raster(0, 0.25, 1, -0.25);
     struct georef out;
     struct err err = {0};
 
@@ -109,8 +109,8 @@ static void a_sphere_of_its_own_counts(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    struct gdal_raster cases[] = {raster(0, 1, 0, -1), raster(0, 1, 0, -1), raster(0, 0, 0, -1),
-                                  raster(0, NAN, 0, 1), raster(0, 1, 90.3, -0.1)};
+    struct georef_source cases[] = {raster(0, 1, 0, -1), raster(0, 1, 0, -1), raster(0, 0, 0, -1),
+                                    raster(0, NAN, 0, 1), raster(0, 1, 90.3, -0.1)};
     static const char *const words[] = {"does not say", "turned", "turned", "not finite",
                                         "latitude"};
 

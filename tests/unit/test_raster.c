@@ -45,6 +45,7 @@ static void a_name_tells_its_format_by_its_ending(void **state)
     static const struct name_case cases[] = {
         {"a.png", true, RASTER_PNG},      {"dir.asc/N42E001.HGT", true, RASTER_HGT},
         {"x.y.Asc", true, RASTER_ASC},    {".f32", true, RASTER_F32},
+        {"a.TIF", true, RASTER_TIFF},     {"b.tiff", true, RASTER_TIFF},
         {"png", false, RASTER_PNG},       {"a.png/b", false, RASTER_PNG},
         {"a.png.gz", false, RASTER_PNG},  {"", false, RASTER_PNG},
         {"a.", false, RASTER_PNG},        {"a.pngx", false, RASTER_PNG},
@@ -65,6 +66,7 @@ static void a_media_type_tells_its_format_and_parameters_do_not_matter(void **st
         {"application/x-srtm-hgt", true, RASTER_HGT},
         {"application/vnd.kota.asc", true, RASTER_ASC},
         {"text/x-esri-ascii-grid", true, RASTER_ASC},
+        {"image/tiff; application=geotiff", true, RASTER_TIFF},
         {"text/plain;charset=utf-8", true, RASTER_ASC},
         {"application/octet-stream", false, RASTER_PNG},
         {"image/pngx", false, RASTER_PNG},
@@ -78,10 +80,10 @@ static void a_media_type_tells_its_format_and_parameters_do_not_matter(void **st
 
 static void a_word_is_a_format_in_either_case(void **state)
 {
-    static const struct name_case cases[] = {{"png", true, RASTER_PNG},   {"F32", true, RASTER_F32},
-                                             {"hgt", true, RASTER_HGT},   {"asc", true, RASTER_ASC},
-                                             {".asc", false, RASTER_PNG}, {"", false, RASTER_PNG},
-                                             {"tif", false, RASTER_PNG}};
+    static const struct name_case cases[] = {
+        {"png", true, RASTER_PNG},  {"F32", true, RASTER_F32},   {"hgt", true, RASTER_HGT},
+        {"asc", true, RASTER_ASC},  {".asc", false, RASTER_PNG}, {"", false, RASTER_PNG},
+        {"tif", true, RASTER_TIFF}, {"gif", false, RASTER_PNG}};
 
     (void)state;
     names_check(cases, COUNT_OF(cases), raster_format_of_word);
@@ -209,7 +211,8 @@ static void both_limits_name_limit_and_got(void **state)
 
 static void empty_input_is_refused_in_every_format_even_without_a_pointer(void **state)
 {
-    static const enum raster_format formats[] = {RASTER_PNG, RASTER_F32, RASTER_HGT, RASTER_ASC};
+    static const enum raster_format formats[] = {RASTER_PNG, RASTER_F32, RASTER_HGT, RASTER_ASC,
+                                                 RASTER_TIFF};
     struct raster raster;
     struct err err;
 

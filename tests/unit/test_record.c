@@ -293,6 +293,15 @@ static void every_kind_comes_back(void **state)
     send(p, change);
     send(p, mesh_change("drum", "wall",
                         (struct mesh_space){.frame = MESH_CYLINDRICAL, .is_outward = true}));
+    send(p, change_of(WORLD_PUT_LOCALE, "hill", ""));
+    for (int i = 0; i < 2; i++) { /* the first gives the locale its place, the second comes late */
+        change = field_change("hill", "ground", 3, 2);
+        change.manifest.has_geo = i == 0;
+        change.manifest.geo_lat_deg = i == 0 ? 47.25 : 0;
+        change.manifest.crs = i == 0 ? 0 : 32632;
+        send(p, change);
+        assert_true(snapshot_locale(p->drafts[1].snapshot, "hill")->manifest.has_geo);
+    }
     change = change_of(WORLD_EDIT, "land", "ground");
     for (int i = 0; i < 6; i++)
         heights[i] = i == 4 ? NAN : (float)i / 3;

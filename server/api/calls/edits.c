@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 static void encode(struct json_writer *w, const struct world_outcome *outcome,
-                   const struct mesh_import *import)
+                   const struct imported *import)
 {
     (void)import;
     json_begin_object(w);

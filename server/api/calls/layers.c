@@ -1,6 +1,7 @@
 /*
  * PUT    …/layers/{layer}?spacing=sx,sy&origin=x,y&height_scale=&height_offset=&flip_y=&nodata=
- *        image/png, application/vnd.kota.f32 (cols, rows), .hgt, .asc  ->  201 or 200 Locale
+ *        image/png, image/tiff, application/vnd.kota.f32 (cols, rows), .hgt, .asc
+ *        ->  201 or 200 Locale, of a GeoTIFF with import:{crs,geo,…}
  * PUT    …/layers/{layer}?role=ground|ceiling&up=z|y&scale=
  *        &frame=cartesian|spherical|cylindrical&gravity=in|out
  *        model/obj, model/gltf-binary, …  ->  201 or 200 Locale with import:{kept,split,dropped,…}
@@ -26,7 +27,7 @@ enum { MEDIA_TYPE_BYTES_MAX = 64 };
 /* application/octet-stream has no format: it is in the query. */
 static enum err_code decode_format(struct call *call, struct upload_format *out, struct err *err)
 {
-    static const char *const words[] = {"png",  "f32", "hgt", "asc", "obj", "glb",
+    static const char *const words[] = {"png",  "f32", "hgt", "asc", "tif", "obj", "glb",
                                         "gltf", "ply", "stl", "ac",  "dae", NULL};
     char media_type[MEDIA_TYPE_BYTES_MAX] = "";
     struct upload_format format = {.kind = LAYER_HEIGHTFIELD};
@@ -42,16 +43,18 @@ static enum err_code decode_format(struct call *call, struct upload_format *out,
         *out = format;
         if (word >= 0)
             return ERR_OK;
-        err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE,
-                "application/octet-stream needs format=png, f32, hgt, asc, obj, glb, gltf, ply, "
-                "stl, ac or dae");
+        err_set(
+            err, ERR_UNSUPPORTED_MEDIA_TYPE,
+            "application/octet-stream needs format=png, f32, hgt, asc, tif, obj, glb, gltf, ply, "
+            "stl, ac or dae");
         return err_at(err, "format");
     }
     if (!upload_format_of_media_type(media_type, out))
         return options_wrong_media_type(
             call,
             "image/png, application/vnd.kota.f32, application/vnd.kota.hgt, "
-            "application/vnd.kota.asc, model/obj, model/gltf-binary, model/gltf+json, model/ply, "
+            "application/vnd.kota.asc, image/tiff, model/obj, model/gltf-binary, model/gltf+json, "
+            "model/ply, "
             "model/stl, application/x-ac3d or model/vnd.collada+xml",
             err);
     if (word >= 0 && (format.kind != out->kind || format.raster != out->raster ||
@@ -139,9 +142,9 @@ static enum err_code put_layer(struct call *call, struct upload_stream *stream, 
         return err->code;
     }
     change.layer = uploaded.layer;
-    return write_submit(call, &put_write, &change,
-                        upload.format.kind == LAYER_MESH ? &uploaded.import : NULL, uploaded.charge,
-                        err);
+    upload_set_place(&uploaded, &change);
+    return write_submit(call, &put_write, &change, uploaded.has_import ? &uploaded.import : NULL,
+                        uploaded.charge, err);
 }
 
 enum err_code layer_put_answer(struct call *call, struct err *err)

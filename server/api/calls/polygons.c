@@ -314,13 +314,13 @@ static enum err_code prepare(struct call *call, struct world_change *change, boo
 
 /* A Locale, and the numbers of the polygons. */
 static void encode(struct json_writer *w, const struct world_outcome *outcome,
-                   const struct mesh_import *import)
+                   const struct imported *import)
 {
     const struct polygon_set *set = layer_polygon_set(outcome->layer);
     const struct polygon_edit *edit = outcome->polygons;
 
     (void)import;
-    encode_locale_open(w, outcome->locale, true, &outcome->import);
+    encode_locale_open(w, outcome->locale, true, &(struct imported){.mesh = outcome->import});
     json_key(w, "layer");
     json_string(w, outcome->layer->id);
     json_key(w, "added");

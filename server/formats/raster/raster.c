@@ -1,11 +1,12 @@
 /*
  * The door to the raster decoders: names and media types, limits, options, the flip.
  *
- * Each decoder (png.c, f32.c, hgt.c, asc.c) reads hostile bytes in three steps, always in this
- * order: the header, the limits, the allocation. What the header claims is never trusted further
- * than the length of the file allows: raw formats must have exactly the right length, an ASC value
- * takes at least two bytes, and deflate shrinks at most 1032 times. So the memory of a decode is
- * bounded by the limits and by the file itself.
+ * Each decoder (png.c, f32.c, hgt.c, asc.c, tiff.c) reads hostile bytes in three steps, always in
+ * this order: the header, the limits, the allocation. What the header claims is never trusted
+ * further than the length of the file allows: raw formats must have exactly the right length, an
+ * ASC value takes at least two bytes, and deflate shrinks at most 1032 times; a TIFF's memory is
+ * touched only as its samples come. So the memory of a decode is bounded by the limits and by the
+ * file itself.
  *
  * All formats share one rule from code to height: the code is compared with no-data first; then
  * height_offset + height_scale · code in float64, rounded once to float32. A height that is
@@ -35,10 +36,8 @@ static const struct {
     const char *word;
     enum raster_format format;
 } format_words[] = {
-    {"png", RASTER_PNG},
-    {"f32", RASTER_F32},
-    {"hgt", RASTER_HGT},
-    {"asc", RASTER_ASC},
+    {"png", RASTER_PNG}, {"f32", RASTER_F32},  {"hgt", RASTER_HGT},
+    {"asc", RASTER_ASC}, {"tif", RASTER_TIFF}, {"tiff", RASTER_TIFF},
 };
 
 static const struct {
@@ -52,6 +51,7 @@ static const struct {
     {"application/vnd.kota.asc", RASTER_ASC},
     {"text/x-esri-ascii-grid", RASTER_ASC},
     {"text/plain", RASTER_ASC},
+    {"image/tiff", RASTER_TIFF},
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -84,48 +84,6 @@ bool raster_format_of_media_type(const char *media_type, enum raster_format *out
         }
     }
     return false;
-}
-
-enum err_code raster_check_size(const char *what, uint64_t cols, uint64_t rows,
-                                const struct raster_limits *limits, struct err *err)
-{
-    uint64_t side = cols > rows ? cols : rows;
-
-    if (cols < 2 || rows < 2)
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "%s: a heightfield has at least 2 x 2 samples, this one %llu x %llu", what,
-                       (unsigned long long)cols, (unsigned long long)rows);
-    if (side > limits->side_max)
-        return err_limit(err, ERR_TOO_LARGE, limits->side_max, (double)side,
-                         "%s: %llu x %llu samples: a side has more than %u", what,
-                         (unsigned long long)cols, (unsigned long long)rows, limits->side_max);
-    if (cols * rows > limits->samples_max || cols * rows > SIZE_MAX / sizeof(float))
-        return err_limit(err, ERR_TOO_LARGE, (double)limits->samples_max, (double)(cols * rows),
-                         "%s: %llu x %llu samples are more than %llu", what,
-                         (unsigned long long)cols, (unsigned long long)rows,
-                         (unsigned long long)limits->samples_max);
-    return ERR_OK;
-}
-
-enum err_code raster_allocate(uint32_t cols, uint32_t rows, struct raster *out, struct err *err)
-{
-    size_t bytes = (size_t)cols * rows * sizeof(float);
-
-    out->heights_m = malloc(bytes);
-    if (!out->heights_m)
-        return err_set(err, ERR_NO_MEMORY, "no memory for %u x %u samples (%zu bytes)", cols, rows,
-                       bytes);
-    out->cols = cols;
-    out->rows = rows;
-    return ERR_OK;
-}
-
-enum err_code raster_infinite(const char *what, const struct raster *raster, size_t index,
-                              double code, struct err *err)
-{
-    return err_set(err, ERR_BAD_INPUT,
-                   "%s: the height at column %zu of row %zu (code %g) is infinite in float32", what,
-                   index % raster->cols, index / raster->cols, code);
 }
 
 static enum err_code options_check(const struct raster_options *options, struct err *err)
@@ -172,6 +130,8 @@ static enum err_code format_decode(enum raster_format format, const struct raste
         return hgt_decode(source, out, err);
     case RASTER_ASC:
         return asc_decode(source, out, err);
+    case RASTER_TIFF:
+        return tiff_decode(source, out, err);
     }
     return err_set(err, ERR_INTERNAL, "raster format %d does not exist", (int)format);
 }
@@ -192,13 +152,7 @@ enum err_code raster_decode(enum raster_format format, const uint8_t *bytes, siz
         raster_free(out);
         return err->code;
     }
-    if (source.options->flip_y)
+    if (source.options->flip_y || out->is_north_first)
         rows_flip(out);
     return ERR_OK;
-}
-
-void raster_free(struct raster *raster)
-{
-    free(raster->heights_m);
-    *raster = (struct raster){0};
 }

@@ -17,7 +17,8 @@ enum raster_format {
     RASTER_F32, /* little-endian float32, NaN is no-data */
     RASTER_HGT, /* SRTM: big-endian int16, square, 1201² or 3601² (or another square), -32768 void
                  */
-    RASTER_ASC  /* ESRI ASCII grid; NODATA_value and the word nan are no-data */
+    RASTER_ASC, /* ESRI ASCII grid; NODATA_value and the word nan are no-data */
+    RASTER_TIFF /* GeoTIFF, one sample a pixel: integers or floats; by libtiff in a jail */
 };
 
 struct raster_limits {
@@ -33,6 +34,10 @@ struct raster_options {
                              rounded once to float32; finite; 1 */
     double height_offset; /* finite; 0 */
     bool flip_y;          /* the source's first row is the north edge */
+    bool is_scaled;       /* RASTER_TIFF: height_scale or height_offset are given, the file's own
+                             and its unit do not count; as is_placed, false by default */
+    bool is_placed;       /* RASTER_TIFF: its spacing is given, its coordinate system does not
+                             count */
     bool has_nodata; /* nodata: this code (before scale) is no-data, besides the format's own */
     double nodata;   /* finite; codes are compared with it as float32 */
 };
@@ -40,20 +45,34 @@ struct raster_options {
 /* height = code, no flip, no no-data of one's own. */
 extern const struct raster_options raster_options_default;
 
+/* What a GeoTIFF says besides its grid. */
+struct raster_import {
+    bool has_geo; /* the frame's origin, by latitude and longitude on WGS84 */
+    double lat_deg, lng_deg;
+    double stretch; /* of a plane made of degrees: how wrong lengths along x are at its edge */
+    uint32_t crs;   /* EPSG code of the projected system that spacing and origin are in; 0: none */
+    double vertical_unit_m; /* of the numbers; 0: the file does not say, they are metres */
+    double height_scale, height_offset; /* as they were applied */
+};
+
 struct raster {
     uint32_t cols, rows;
     float *heights_m; /* [rows][cols], malloc; after the flip: row 0 is the source's first, or with
                        * flip_y its last */
-    bool has_spacing; /* ASC: cellsize; HGT: none, degrees are not metres */
+    bool has_spacing; /* ASC: cellsize; TIFF: where it says; HGT: none, degrees are not metres */
     double spacing_x, spacing_y;
-    bool has_origin; /* ASC, when given: the centre of the lower left cell, flipped or not */
+    bool has_origin; /* ASC, when given: the centre of the lower left cell, flipped or not; TIFF */
     double origin_x, origin_y;
+    bool has_import; /* TIFF, as the following */
+    struct raster_import import;
+    bool is_north_first; /* the file has its own rows, and says so: they were flipped */
+    bool is_in_metres;   /* by its coordinate system */
 };
 
 /*
- * From a word ("png", "f32", "hgt", "asc"), a name's ending (".png", …) or a media type, whose
- * parameters ("; charset=…") do not matter; letters in either case. False when it is unknown; so is
- * application/octet-stream: its sender has to give the format.
+ * From a word ("png", "f32", "hgt", "asc", "tif"), a name's ending (".png", …) or a media type,
+ * whose parameters ("; charset=…") do not matter; letters in either case. False when it is unknown;
+ * so is application/octet-stream: its sender has to give the format.
  */
 bool raster_format_of_word(const char *word, enum raster_format *out);
 bool raster_format_of_name(const char *name, enum raster_format *out);

@@ -22,6 +22,7 @@ enum err_code png_decode(const struct raster_source *source, struct raster *out,
 enum err_code f32_decode(const struct raster_source *source, struct raster *out, struct err *err);
 enum err_code hgt_decode(const struct raster_source *source, struct raster *out, struct err *err);
 enum err_code asc_decode(const struct raster_source *source, struct raster *out, struct err *err);
+enum err_code tiff_decode(const struct raster_source *source, struct raster *out, struct err *err);
 
 /* ERR_UNPROCESSABLE under 2×2, ERR_TOO_LARGE above the limits. `what`: "PNG", for messages. */
 enum err_code raster_check_size(const char *what, uint64_t cols, uint64_t rows,

@@ -271,6 +271,14 @@ void record_put_manifest(struct record_sink *sink, const struct locale_manifest 
         sink->record->data[0] = RECORD_VERSION;
 }
 
+void record_put_place(struct record_sink *sink, const struct locale_manifest *m)
+{
+    put_u8(sink, RECORD_PLACE);
+    record_put_manifest(sink, m);
+    if (!sink->has_no_memory)
+        sink->record->data[0] = RECORD_VERSION;
+}
+
 static void put_field(struct record_sink *sink, const struct layer *layer)
 {
     const struct heightfield_spec *spec = heightfield_spec(layer->field);

@@ -17,6 +17,7 @@
  *                      inside the field, float32
  *                      u8 1: mesh: u8 role, u8 frame, u8 is_outward, 3 f64 gravity, hash of the
  *                      polygons, hash of the mesh's image
+ *                      before a layer that has given its locale a place: u8 2, the manifest
  *     edit             the samples of the entry's rectangle, float32
  *     model            hash of its file
  *     polygons edited  the added and removed polygons, as polygon_edit_encode writes them
@@ -28,8 +29,8 @@
  *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above
  *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
  *
- * The version is 2 where a manifest has a crs, else 1, so that a node of the build before reads all
- * but those.
+ * The version is 2 where a manifest has a crs or is before a layer, else 1, so that a node of the
+ * build before reads all but those.
  *
  * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
  */

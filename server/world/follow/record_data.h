@@ -30,6 +30,9 @@ struct record_sink {
 
 void record_put(struct record_sink *sink, const void *bytes, size_t length);
 void record_put_manifest(struct record_sink *sink, const struct locale_manifest *m);
+/* Before a layer that has given its locale a place: the manifest with it. */
+enum { RECORD_PLACE = 2 };
+void record_put_place(struct record_sink *sink, const struct locale_manifest *m);
 void record_put_layer(struct record_sink *sink, const struct layer *layer);
 void record_put_model(struct record_sink *sink, const struct model *model);
 

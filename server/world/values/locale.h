@@ -53,6 +53,12 @@ struct locale {
  */
 enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err);
 
+/* Has it a place on the Earth, geo or crs? */
+static inline bool locale_manifest_is_placed(const struct locale_manifest *manifest)
+{
+    return manifest->has_geo || manifest->crs != 0;
+}
+
 /* A locale without layers. NULL and ERR_NO_MEMORY. */
 struct locale *locale_create(const char *id, const struct locale_manifest *manifest,
                              struct err *err);

@@ -10,11 +10,37 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Has the change given its locale a place on the Earth? */
+static bool has_placed(const struct change_result *result)
+{
+    return locale_manifest_is_placed(&result->after->manifest) &&
+           !locale_manifest_is_placed(&result->before->manifest);
+}
+
+/* The manifest with the place of the layer's file, into *out; false: it stays as it is. */
+static bool place(const struct locale *before, const struct world_change *change,
+                  struct locale_manifest *out)
+{
+    bool is_alone = before->layer_count == 0 ||
+                    (before->layer_count == 1 && locale_layer(before, change->layer_id));
+
+    if (!locale_manifest_is_placed(&change->manifest) ||
+        locale_manifest_is_placed(&before->manifest) || !is_alone)
+        return false;
+    *out = before->manifest;
+    out->has_geo = change->manifest.has_geo;
+    out->geo_lat_deg = change->manifest.geo_lat_deg;
+    out->geo_lng_deg = change->manifest.geo_lng_deg;
+    out->crs = change->manifest.crs;
+    return true;
+}
+
 static enum err_code make(struct draft *draft, struct change_result *result, struct err *err)
 {
     const struct world_change *change = result->change;
     const struct layer *old = locale_layer(result->before, change->layer_id);
     struct layer *put = change->layer;
+    struct locale_manifest placed;
 
     (void)draft;
     result->is_new = old == NULL;
@@ -24,7 +50,8 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     else if (!old)
         return locale_no_layer(result->before, change->layer_id, ERR_LAYER_UNKNOWN, err);
     result->after =
-        locale_next(result->before, NULL, put, put ? NULL : change->layer_id, NULL, err);
+        locale_next(result->before, put && place(result->before, change, &placed) ? &placed : NULL,
+                    put, put ? NULL : change->layer_id, NULL, err);
     if (!result->after)
         return err->code;
     result->layer = put ? locale_layer(result->after, change->layer_id) : NULL;
@@ -46,7 +73,8 @@ static enum err_code persist_put(struct store *store, const struct change_result
     const struct world_change *change = result->change;
 
     (void)row;
-    if (persist_layer(store, result->after, result->layer, err) ||
+    if ((has_placed(result) && persist_manifest(store, result->after, err)) ||
+        persist_layer(store, result->after, result->layer, err) ||
         store_drop_pose(store, change->locale_id, change->layer_id, err))
         return err->code;
     return persist_transform_seq(store, result->after, PERSIST_SEQ_SPARE, err);
@@ -65,6 +93,8 @@ static enum err_code persist_deletion(struct store *store, const struct change_r
 
 static void encode(struct record_sink *sink, const struct change_result *result)
 {
+    if (has_placed(result))
+        record_put_place(sink, &result->after->manifest);
     record_put_layer(sink, result->layer);
 }
 
@@ -72,6 +102,10 @@ static void decode(struct record_reader *reader, const struct cluster_entry *ent
                    struct world_change *out)
 {
     (void)entry;
+    if (reader->left > 0 && *reader->at == RECORD_PLACE) {
+        record_get(reader, &(uint8_t){0}, 1);
+        out->manifest = record_get_manifest(reader);
+    }
     out->layer = record_get_layer(reader, out->layer_id);
 }
 

@@ -11,11 +11,13 @@
  *
  * Pure: no file, no library but libm.
  */
-#include "client/georef.h"
+#include "formats/raster/georef.h"
 
 #include "base/degree_grid.h"
 
 #include <math.h>
+#include <string.h>
+#include <strings.h>
 
 #define WGS84_SEMI_MAJOR_M 6378137.0
 #define WGS84_INVERSE_FLATTENING 298.257223563
@@ -25,7 +27,7 @@
 #define LEAN_MAX 1e-3
 
 /* Radii of curvature at a latitude: along the meridian, and of the circle of latitude. */
-static void radii(const struct gdal_raster *raster, double lat_rad, double *meridian_m,
+static void radii(const struct georef_source *raster, double lat_rad, double *meridian_m,
                   double *circle_m)
 {
     bool is_known = raster->semi_major_m > 0;
@@ -38,7 +40,7 @@ static void radii(const struct gdal_raster *raster, double lat_rad, double *meri
     *circle_m = a / sqrt(w2) * cos(lat_rad);
 }
 
-static enum err_code place_geographic(const struct gdal_raster *raster, const double middle[2],
+static enum err_code place_geographic(const struct georef_source *raster, const double middle[2],
                                       struct georef *out, struct err *err)
 {
     double unit = raster->unit > 0 ? raster->unit : 1 / DEGREES_A_RADIAN;
@@ -65,24 +67,25 @@ static enum err_code place_geographic(const struct gdal_raster *raster, const do
     return ERR_OK;
 }
 
-static void place_projected(const struct gdal_raster *raster, const double middle[2],
+/* The first sample is exact, and so is a grid that is written with its place and read again. */
+static void place_projected(const struct georef_source *raster, const double first[2],
                             struct georef *out)
 {
     double unit = raster->unit > 0 ? raster->unit : 1;
-    const double *t = raster->transform;
-    double width = fabs(t[1]) * (double)(raster->cols - 1);
-    double depth = fabs(t[5]) * (double)(raster->rows - 1);
+    const double step[2] = {raster->transform[1], raster->transform[5]};
+    const double last[2] = {first[0] + step[0] * (double)(raster->cols - 1),
+                            first[1] + step[1] * (double)(raster->rows - 1)};
 
-    out->spacing_m[0] = fabs(t[1]) * unit;
-    out->spacing_m[1] = fabs(t[5]) * unit;
-    out->origin_m[0] = (middle[0] - width / 2) * unit;
-    out->origin_m[1] = (middle[1] - depth / 2) * unit;
+    for (int i = 0; i < 2; i++) {
+        out->spacing_m[i] = fabs(step[i]) * unit;
+        out->origin_m[i] = (step[i] > 0 ? first[i] : last[i]) * unit;
+    }
 }
 
-enum err_code georef_place(const struct gdal_raster *raster, struct georef *out, struct err *err)
+enum err_code georef_place(const struct georef_source *raster, struct georef *out, struct err *err)
 {
     const double *t = raster->transform;
-    double middle[2], size[2];
+    double half = raster->is_point ? 0 : 0.5, first[2], middle[2], size[2];
 
     *out = (struct georef){.has_geo = false};
     if (!raster->has_transform)
@@ -95,17 +98,46 @@ enum err_code georef_place(const struct gdal_raster *raster, struct georef *out,
         fabs(t[4]) * (double)raster->cols > LEAN_MAX * fabs(t[5]))
         return err_set(err, ERR_BAD_INPUT,
                        "it is turned against its axes: straighten it first (gdalwarp)");
-    middle[0] = t[0] + t[1] * (double)raster->cols / 2;
-    middle[1] = t[3] + t[5] * (double)raster->rows / 2;
+    first[0] = t[0] + half * t[1];
+    first[1] = t[3] + half * t[5];
+    middle[0] = first[0] + t[1] * (double)(raster->cols - 1) / 2;
+    middle[1] = first[1] + t[5] * (double)(raster->rows - 1) / 2;
     out->is_x_flipped = t[1] < 0;
     out->is_y_flipped = t[5] < 0;
     if (raster->is_geographic)
         return place_geographic(raster, middle, out, err);
-    place_projected(raster, middle, out);
+    place_projected(raster, first, out);
     size[0] = out->spacing_m[0] * (double)(raster->cols - 1);
     size[1] = out->spacing_m[1] * (double)(raster->rows - 1);
     out->seems_degrees =
         !raster->is_projected &&
         degree_grid_suspected(out->origin_m, out->spacing_m, size, out->as_degrees_m);
     return ERR_OK;
+}
+
+double georef_height_unit_m(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        double metres;
+    } units[] = {{"", 1},
+                 {"m", 1},
+                 {"metre", 1},
+                 {"meter", 1},
+                 {"metres", 1},
+                 {"meters", 1},
+                 {"km", 1000},
+                 {"cm", 0.01},
+                 {"mm", 0.001},
+                 {"ft", 0.3048},
+                 {"foot", 0.3048},
+                 {"feet", 0.3048},
+                 {"us-ft", 1200.0 / 3937},
+                 {"US survey foot", 1200.0 / 3937},
+                 {"ftUS", 1200.0 / 3937}};
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == length && strncasecmp(units[i].name, name, length) == 0)
+            return units[i].metres;
+    return 0;
 }
