@@ -79,21 +79,37 @@ static uint64_t mix(uint64_t h)
     return h ^ (h >> 31);
 }
 
+/* One word into a lane: each step can be undone, so that another word is another lane. */
+static uint64_t absorb(uint64_t lane, uint64_t word)
+{
+    lane = (lane ^ word) * 0x9e3779b97f4a7c15u;
+    return lane ^ (lane >> 32);
+}
+
+/* Four lanes: in one each multiplication would wait for the one before. */
 void tile_tag_of(const void *values, size_t count, size_t value_bytes, const char *form,
                  char out[static TILE_TAG_BYTES])
 {
     const char *at = values;
-    uint64_t a = 0x6b6f7461, b = 0x74696c65;
+    uint64_t lane[4] = {0x6b6f7461, 0x74696c65, 0x74616773, 0x6c616e65}, word[4], first, second;
 
-    for (size_t i = 0; i < count; i++, at += value_bytes) {
-        uint64_t bits = 0;
+    for (size_t left = count * value_bytes; left > 0;) {
+        size_t bytes = left < sizeof word ? left : sizeof word;
 
-        memcpy(&bits, at, value_bytes == sizeof bits ? sizeof bits : sizeof(uint32_t));
-        a = mix(a + bits + 0x9e3779b97f4a7c15u);
-        b = (b ^ bits) * 0x100000001b3u + (b >> 29);
+        if (bytes < sizeof word)
+            memset(word, 0, sizeof word);
+        memcpy(word, at, bytes);
+        lane[0] = absorb(lane[0], word[0]);
+        lane[1] = absorb(lane[1], word[1]);
+        lane[2] = absorb(lane[2], word[2]);
+        lane[3] = absorb(lane[3], word[3]);
+        at += bytes;
+        left -= bytes;
     }
-    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s\"", (unsigned long long)a,
-             (unsigned long long)mix(b), form);
+    first = mix(mix(mix(mix(lane[0] + count) ^ lane[1]) ^ lane[2]) ^ lane[3]);
+    second = mix(mix(mix(mix(lane[3] - count) ^ lane[2]) ^ lane[1]) ^ lane[0]);
+    snprintf(out, TILE_TAG_BYTES, "\"%016llx%016llx-%s\"", (unsigned long long)first,
+             (unsigned long long)second, form);
 }
 
 static struct tile_slot *slot_of(struct tile_entry *entry)

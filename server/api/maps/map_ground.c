@@ -77,6 +77,44 @@ static void measure_meshes(struct map_ground *out)
     out->slope_max = INFINITY;
 }
 
+/* FNV-1a, of a few bytes. */
+static uint64_t hash(uint64_t seed, const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes;
+    uint64_t h = seed ^ 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ at[i]) * 0x100000001b3u;
+    return h ^ (h >> 32);
+}
+
+/*
+ * The box around a place's ground is 260 places on the Earth, as much work as a tile that is in the
+ * cache costs otherwise; so each thread keeps the last ones by what they follow from.
+ */
+enum { BOXES_KEPT = 16, BOX_NUMBERS = 7 };
+
+static struct geo_box box_of(const struct locale_manifest *manifest,
+                             const struct map_ground *ground)
+{
+    static _Thread_local struct {
+        double key[BOX_NUMBERS];
+        struct geo_box box;
+        bool is_known;
+    } kept[BOXES_KEPT], *at;
+    const double key[BOX_NUMBERS] = {manifest->geo_lat_deg, manifest->geo_lng_deg, manifest->crs,
+                                     ground->low.x,         ground->low.y,         ground->high.x,
+                                     ground->high.y};
+
+    at = &kept[hash(0, key, sizeof key) % BOXES_KEPT];
+    if (!at->is_known || memcmp(at->key, key, sizeof key) != 0) {
+        memcpy(at->key, key, sizeof key);
+        at->box = geo_map_box(&ground->map, ground->low, ground->high);
+        at->is_known = true;
+    }
+    return at->box;
+}
+
 enum err_code map_ground_open(struct call *call, struct map_ground *out, struct err *err)
 {
     if (map_of_locale(call->locale, &out->map, err) ||
@@ -86,7 +124,7 @@ enum err_code map_ground_open(struct call *call, struct map_ground *out, struct 
         measure_field(out, out->ground.layers[0]->field);
     else
         measure_meshes(out);
-    out->box = geo_map_box(&out->map, out->low, out->high);
+    out->box = box_of(&call->locale->manifest, out);
     return ERR_OK;
 }
 
@@ -98,19 +136,23 @@ static bool outline(const struct map_ground *ground, const struct map_tile *tile
 {
     struct geo_box box = map_tile_box(tile);
     double most_lat = fmax(fabs(box.south_deg), fabs(box.north_deg)), pad, step;
+    double lng[OUTLINE], lat[OUTLINE];
+    struct vec2 places[OUTLINE * OUTLINE];
 
     if (box.east_deg - box.west_deg > WIDE_DEG || box.north_deg - box.south_deg > WIDE_DEG ||
         most_lat > POLAR_DEG)
         return false;
     *low = (struct vec2){INFINITY, INFINITY};
     *high = (struct vec2){-INFINITY, -INFINITY};
+    for (int i = 0; i < OUTLINE; i++) {
+        lng[i] = box.west_deg + (box.east_deg - box.west_deg) * i / (OUTLINE - 1);
+        lat[i] = box.south_deg + (box.north_deg - box.south_deg) * i / (OUTLINE - 1);
+    }
+    geo_map_grid(&ground->map, lng, OUTLINE, lat, OUTLINE, 0, places);
     for (int i = 0; i < OUTLINE * OUTLINE; i++) {
-        double lng = box.west_deg + (box.east_deg - box.west_deg) * (i % OUTLINE) / (OUTLINE - 1);
-        double lat =
-            box.south_deg + (box.north_deg - box.south_deg) * (i / OUTLINE) / (OUTLINE - 1);
-        struct vec2 at;
+        struct vec2 at = places[i];
 
-        if (!geo_map_to_frame(&ground->map, lat, lng, &at))
+        if (at.x == GEO_MAP_NOWHERE)
             return false;
         *low = (struct vec2){fmin(low->x, at.x), fmin(low->y, at.y)};
         *high = (struct vec2){fmax(high->x, at.x), fmax(high->y, at.y)};
@@ -162,17 +204,6 @@ uint64_t map_ground_tile_count(const struct map_ground *ground, const struct map
     cells = cells_of(ground, tile);
     return (uint64_t)((cells.column1 >> 8) - (cells.column0 >> 8) + 1) *
            ((cells.row1 >> 8) - (cells.row0 >> 8) + 1);
-}
-
-/* FNV-1a, of a few bytes. */
-static uint64_t hash(uint64_t seed, const void *bytes, size_t length)
-{
-    const uint8_t *at = bytes;
-    uint64_t h = seed ^ 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ at[i]) * 0x100000001b3u;
-    return h ^ (h >> 32);
 }
 
 void map_ground_source(const struct map_ground *ground, const struct map_tile *tile,

@@ -118,14 +118,12 @@ void map_tile_fill(double *heights_m, uint32_t cols, uint32_t rows, struct map_n
 {
     uint32_t count = cols * rows, holes = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_hole = isnan(heights_m[i]);
-
-        scratch[i] = (struct map_nearest){is_hole ? FAR : 0, i};
-        holes += is_hole;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        holes += isnan(heights_m[i]) != 0;
     if (holes == 0)
         return;
+    for (uint32_t i = 0; i < count; i++)
+        scratch[i] = (struct map_nearest){isnan(heights_m[i]) ? FAR : 0, i};
     if (holes < count) {
         sweep(scratch, cols, rows, 1);
         sweep(scratch, cols, rows, -1);
