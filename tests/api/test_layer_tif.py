@@ -185,6 +185,69 @@ def _():
     check(got == b"".join(rows), "the samples differ")
 
 
+RASTERIO = """
+import sys, rasterio
+from rasterio.windows import Window
+with rasterio.open(sys.argv[1]) as ground:
+    if len(sys.argv) == 2:
+        print(ground.crs.to_string() if ground.crs else None, *ground.transform[:6], ground.nodata, flush=True)
+        sys.stdout.buffer.write(ground.read(1).tobytes())
+    else:  # two reads of ranges, a word between them
+        for window in (Window(0, 0, 256, 256), Window(256, 256, 256, 256)):
+            try:
+                print(ground.read(1, window=window).tobytes().hex(), flush=True)
+            except rasterio.errors.RasterioIOError:
+                print("refused", flush=True)
+            sys.stdin.readline()
+"""
+
+
+def rasterio(*words):
+    """Of the distribution's Python, whatever `python3` is here."""
+    command = ["/usr/bin/python3", "-c", RASTERIO, *words]
+    try:
+        known = subprocess.run([*command[:2], "import rasterio"], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise Skip("no /usr/bin/python3") from None
+    if known.returncode:
+        raise Skip("no rasterio (python3-rasterio)")
+    environment = {**os.environ, "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR"}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def north_first(data, cols):
+    rows = [data[i:i + 4 * cols] for i in range(0, len(data), 4 * cols)]
+    return rows[::-1]
+
+
+@test("rasterio reads it over /vsicurl/: place and bits are those of an export")
+def _():
+    with rasterio(remote("utm")) as reader:
+        line, _, got = reader.communicate()[0].partition(b"\n")
+    equal(line.decode().split(), ["EPSG:32633", "2.0", "0.0", "-701.0", "0.0", "-3.0",
+                                  str(40 + 529 * 3 + 1.5), "nan"], "place")
+    export = daemon.get("/v1/locales/utm/layers/ground?format=f32").body
+    check(got == b"".join(north_first(export, COLS)), "the samples differ")
+
+
+@test("an edit between two reads of ranges: with v the second is refused, never of another revision")
+def _():
+    revision = daemon.ok("GET", "/v1/locales/utm")["revision"]
+    export = north_first(daemon.get("/v1/locales/utm/layers/ground?format=f32").body, COLS)
+    want = [b"".join(row[4 * at:4 * at + 1024] for row in export[at:at + 256]).hex().encode()
+            for at in (0, 256)]
+    with rasterio(remote("utm", f"?v={revision}"), "twice") as reader:
+        check(reader.stdout.readline().strip() == want[0], "the first read")
+        daemon.ok("POST", "/v1/locales/utm/edits",
+                  {"rect": [0, 0, COLS, ROWS], "op": "add", "heights": [1.5] * (COLS * ROWS)})
+        reader.stdin.write(b"\n")
+        reader.stdin.flush()
+        second = reader.stdout.readline().strip()
+        reader.communicate(b"\n")
+    check(second in (b"refused", want[1]), "the second read has another revision's heights")
+    problem(daemon.get(f"/v1/locales/utm/layers/ground.tif?v={revision}"), 412, pointer="v")
+
+
 @test("pixels are where the elevation endpoint has them, within a millimetre")
 def _():
     places = [(random.randrange(COLS), random.randrange(ROWS)) for _ in range(200)]

@@ -1,4 +1,5 @@
 """quantized-mesh: layer.json and tiles, decoded here by the specification."""
+import gzip
 import json
 import math
 import struct
@@ -193,12 +194,30 @@ def octahedral(a, b):
     return x / n, y / n, z / n
 
 
+@test("gzip where Accept-Encoding asks for it: the same tile, shorter, under another tag")
+def _():
+    z, x, y = lowest("alps", 3)
+    path = f"/v1/locales/alps/terrain/{z}/{x}/{y}.terrain"
+    plain = daemon.get(path, headers={"Accept-Encoding": "identity"})
+    packed = daemon.get(path, headers={"Accept-Encoding": "gzip"})
+    equal((plain.headers.get("content-encoding"), packed.headers["content-encoding"]), (None, "gzip"),
+          "coding")
+    check(gzip.decompress(packed.body) == plain.body, "another tile")
+    check(len(packed.body) < 0.8 * len(plain.body), f"{len(plain.body)} are {len(packed.body)} bytes")
+    check(packed.headers["etag"] != plain.headers["etag"], "one tag for two bodies")
+    again = daemon.get(path, headers={"Accept-Encoding": "gzip", "If-None-Match": packed.headers["etag"]})
+    equal((again.status, again.headers.get("content-encoding")), (304, None), "If-None-Match")
+    equal(daemon.get(path, headers={"Accept-Encoding": "gzip", "If-None-Match": plain.headers["etag"]}).status,
+          200, "the tag of the other coding")
+    print(f"# {len(plain.body)} bytes are {len(packed.body)}")
+
+
 @test("extensions come where they are asked for: normals and what is below")
 def _():
     z, x, y = lowest("alps", 3)
     plain = daemon.get(f"/v1/locales/alps/terrain/{z}/{x}/{y}.terrain")
     equal(decode(plain.body, z, x, y)["extensions"], {}, "none")
-    equal(plain.headers["vary"], "Accept", "Vary")
+    equal(plain.headers["vary"], "Accept, Accept-Encoding", "Vary")
     asked = daemon.get(f"/v1/locales/alps/terrain/{z}/{x}/{y}.terrain?extensions=octvertexnormals")
     equal(set(decode(asked.body, z, x, y)["extensions"]), {1}, "by the query")
     got = tile("alps", z, x, y)

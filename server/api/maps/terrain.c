@@ -9,6 +9,8 @@
  * Cesium asks, or of the query.
  */
 #include "api/calls.h"
+
+#include "api/answer/coding.h"
 #include "api/maps/map_ground.h"
 #include "api/options.h"
 #include "formats/quantized_mesh.h"
@@ -28,6 +30,7 @@ struct terrain {
     struct map_ground ground;
     struct map_tile tile; /* y from the north */
     unsigned extensions;
+    struct coding coding;
     uint64_t v;
     struct span match;
 };
@@ -192,6 +195,8 @@ static enum err_code decode(struct call *call, struct terrain *out, struct err *
     if (call->request) {
         out->match = http_request_header(call->request, "if-none-match");
         accept = http_request_header(call->request, "accept");
+        coding_accepted(http_request_header(call->request, "accept-encoding"), true,
+                        &out->coding.content);
     }
     for (size_t i = 0; i < call->query_count; i++)
         if (span_equals(call->query[i].name, "extensions"))
@@ -260,6 +265,18 @@ static enum err_code make_image(const struct terrain *terrain, const double *hei
     return quantized_mesh_encode(&mesh, &image->bytes, err);
 }
 
+/* The image in its coding, in its place. */
+static enum err_code pack(const struct coding *coding, struct tile_image *image, struct err *err)
+{
+    struct raster_bytes plain = image->bytes;
+
+    if (coding->content == CODING_IDENTITY)
+        return ERR_OK;
+    if (coding_pack(coding, plain.at, plain.length, 0, 0, &image->bytes, err) == ERR_OK)
+        free(plain.at);
+    return err->code;
+}
+
 /* NULL on an error. */
 static struct tile_entry *make(const struct terrain *terrain, const struct tile_key *key,
                                struct err *err)
@@ -267,15 +284,18 @@ static struct tile_entry *make(const struct terrain *terrain, const struct tile_
     struct tile_image image = {.bytes = {NULL, 0}};
     struct tile_entry *entry = NULL;
     double *heights_m = malloc(sizeof(double) * QUANTIZED_GRID * QUANTIZED_GRID);
-    char tag[TILE_TAG_BYTES];
+    char tag[TILE_TAG_BYTES], suffix[CODING_SUFFIX_MAX], form[CODING_SUFFIX_MAX + 8];
 
     if (!heights_m)
         err_set(err, ERR_NO_MEMORY, "no memory for a tile");
     else if (map_ground_heights(&terrain->ground, &terrain->tile, QUANTIZED_RIM, MAP_VOID_GLOBE,
                                 false, 0, heights_m, err) == ERR_OK &&
              make_image(terrain, heights_m, &image, err) == ERR_OK) {
-        tile_tag_of(image.bytes.at, image.bytes.length / 4, 4, "terrain", tag);
-        entry = tile_entry_create(key, tag, &image, err);
+        coding_suffix(&terrain->coding, suffix);
+        snprintf(form, sizeof form, "terrain%s", suffix);
+        tile_tag_of(image.bytes.at, image.bytes.length / 4, 4, form, tag);
+        if (pack(&terrain->coding, &image, err) == ERR_OK)
+            entry = tile_entry_create(key, tag, &image, err);
     }
     free(image.bytes.at);
     free(heights_m);
@@ -290,7 +310,7 @@ enum err_code terrain_get_answer(struct call *call, struct err *err)
 
     if (decode(call, &terrain, err))
         return err->code;
-    key.format = (uint16_t)terrain.extensions;
+    key.format = (uint16_t)(terrain.extensions | (unsigned)terrain.coding.content << 4);
     if (map_ground_tile_count(&terrain.ground, &terrain.tile) > MAP_LOOP_TILES_MAX &&
         call_offload(call, err))
         return err->code;
@@ -304,7 +324,9 @@ enum err_code terrain_get_answer(struct call *call, struct err *err)
             return err->code;
         tile_cache_put(call->api->tiles, entry);
     }
-    call_header(call, "Vary", "Accept");
+    call_header(call, "Vary", "Accept, Accept-Encoding");
+    if (!tile_tag_matches(terrain.match.at, terrain.match.length, entry->tag))
+        coding_headers(call, &terrain.coding);
     map_send(call, entry, terrain.v, terrain.match, err);
     tile_entry_unref(entry);
     return err->code;
