@@ -130,11 +130,11 @@ LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c 
 # libkota-ground: questions about ground without a daemon. What is listed here is all that may be in
 # it: no socket, no library but libc and libm.
 GROUND_PARTS := $(sort $(wildcard $(addprefix server/terrain/,bvh/*.c field/*.c field_ray/*.c \
-	kernels/*.c mesh/*.c radial/*.c))) $(addprefix server/terrain/,motion.c pick.c sight.c trig.c) \
+	kernels/*.c mesh/*.c radial/*.c sweep/*.c))) $(addprefix server/terrain/,motion.c pick.c sight.c trig.c) \
 	$(addprefix server/base/,content_hash.c err.c nearest_word.c number_read.c power_of_ten.c slab.c) \
 	$(addprefix server/formats/,feed_frames.c float_layout.c polygon/polygon_edit.c polygon/polygon_set.c) \
 	$(addprefix server/json/,json_check.c json_value.c) \
-	$(addprefix server/world/ask/,across.c layer_ask.c locate.c query.c) \
+	$(addprefix server/world/ask/,across.c layer_ask.c locate.c query.c sweep.c) \
 	$(addprefix server/world/values/,bounding_sphere.c layer.c locale.c models.c placement.c \
 	snapshot.c threads.c)
 GROUND_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(GROUND_SRC) $(GROUND_PARTS)) \
@@ -406,11 +406,13 @@ WASM := $(if $(shell echo 'int main(void) {return 0;}' | $(WASM_CC) --target=was
 	-o /dev/null 2>/dev/null && echo yes),$(B)/kota_ground.wasm)
 WASM_OBJ := $(patsubst %.c,$(B)/wasm/%.o,$(GROUND_SRC) $(GROUND_PARTS) client/ground/wasm/module.c)
 
+# Without the superword vectorizer: clang 14 with -msimd128 loses the x of vectors that are turned
+# by a matrix (touch_turn_back in mesh_sweep.c).
 $(B)/wasm/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC      $< (wasm)")
 	$(Q)$(WASM_CC) $(WASM_FLAGS) -DKOTA_VERSION='"$(VERSION)"' -Iclient/ground/wasm -Iserver -I. \
-		-D_GNU_SOURCE -std=c17 -O2 -msimd128 -mnontrapping-fptoint -msign-ext \
+		-D_GNU_SOURCE -std=c17 -O2 -fno-slp-vectorize -msimd128 -mnontrapping-fptoint -msign-ext \
 		-mbulk-memory -ffp-contract=off -fno-math-errno $(WARNINGS) \
 		-Wno-gnu-variable-sized-type-not-at-end -Wno-shorten-64-to-32 $(WASM_INLINED) -MMD -MP -c -o $@ $<
 

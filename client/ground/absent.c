@@ -123,6 +123,30 @@ bool is_absent_along_gravity(const struct kota_ground_locale *locale,
     return false;
 }
 
+bool is_absent_around(const struct kota_ground_locale *locale, const struct layer_choice *choice,
+                      struct vec3 a, struct vec3 b, double reach_m)
+{
+    for (size_t i = 0; locale->parts && i < choice->count; i++) {
+        const struct held_part *part = part_of(locale, choice, i);
+        double low[2] = {fmin(a.x, b.x) - reach_m, fmin(a.y, b.y) - reach_m};
+        double high[2] = {fmax(a.x, b.x) + reach_m, fmax(a.y, b.y) + reach_m};
+        bool is_over = true;
+        struct held_area area;
+
+        if (!part)
+            continue;
+        area = area_of(choice->layers[i]->field, part);
+        for (int k = 0; k < 2; k++) {
+            low[k] = fmax(low[k], area.field_low[k]);
+            high[k] = fmin(high[k], area.field_high[k]);
+            is_over &= low[k] <= high[k];
+        }
+        if (is_over && (is_beyond(&area, low) || is_beyond(&area, high)))
+            return true;
+    }
+    return false;
+}
+
 bool is_absent_tile(const struct kota_ground_locale *locale, const struct layer *layer,
                     const struct logical_tile *tile)
 {

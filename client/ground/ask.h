@@ -34,6 +34,10 @@ bool is_absent_along_gravity(const struct kota_ground_locale *locale,
 bool is_absent_along_ray(const struct kota_ground_locale *locale, const struct layer_choice *choice,
                          const struct ray *ray, double end);
 
+/* Is such ground within reach_m of a box with these corners, seen from above? */
+bool is_absent_around(const struct kota_ground_locale *locale, const struct layer_choice *choice,
+                      struct vec3 a, struct vec3 b, double reach_m);
+
 /* Has a logical tile of a layer of the choice samples that are not held? */
 bool is_absent_tile(const struct kota_ground_locale *locale, const struct layer *layer,
                     const struct logical_tile *tile);

@@ -124,6 +124,8 @@ bool following_take(struct following *f, const struct fetch *fetch,
                     const struct kota_ground_answer *answer, struct err *err);
 /* Once all was fetched: poses of layers that are new. False, and the error: no memory. */
 bool following_settle(struct following *f, struct err *err);
+/* Where all poses are those of the document, transform_seq is at least the document's. */
+void following_count_poses(struct following *f);
 /* Asks whether all that is held is still the same. */
 bool following_check(struct following *f);
 /* Asks for the part of a layer that may have changed. False: no memory. */

@@ -413,10 +413,18 @@ static bool is_at(const struct layer *layer, const struct pose *pose)
            at->yaw_deg == pose->yaw_deg;
 }
 
+void following_count_poses(struct following *f)
+{
+    for (size_t i = 0; i < f->layer_count; i++)
+        if (f->layers[i].is_posed && f->layers[i].value &&
+            !is_at(f->layers[i].value, &f->layers[i].posed))
+            return;
+    if (f->document_seq > f->transform_seq)
+        f->transform_seq = f->document_seq;
+}
+
 bool following_settle(struct following *f, struct err *err)
 {
-    bool is_as_document = true;
-
     if (!following_widen(f)) {
         err_set(err, ERR_NO_MEMORY, "no memory for the layers of %s", f->held->id);
         return false;
@@ -434,10 +442,8 @@ bool following_settle(struct following *f, struct err *err)
         if (!layer->value->is_moved &&
             !followed_layer_set(f, layer, layer_posed(layer->value, &pose, f->document_seq, err)))
             return false;
-        is_as_document &= is_at(layer->value, &layer->posed);
     }
-    if (is_as_document && f->document_seq > f->transform_seq)
-        f->transform_seq = f->document_seq;
+    following_count_poses(f);
     return true;
 }
 

@@ -155,6 +155,7 @@ static void apply_pose(struct following *f, const struct frame *frame)
         instead_fetch(f, layer);
     if (frame->revision > f->transform_seq)
         f->transform_seq = frame->revision;
+    following_count_poses(f); /* the daemon may have been started again since that pose */
 }
 
 /* Changes were missed. Fields ask what has changed, all else is compared by its tag. */

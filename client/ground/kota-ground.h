@@ -224,6 +224,59 @@ bool kota_ground_contained(const struct kota_ground_locale *locale, const char *
                            const double *xyz, size_t count, uint8_t *bits,
                            struct kota_ground_error *error);
 
+/* A sphere: radius. A capsule: radius, whole height along up. A box: half extents, degrees. */
+enum kota_ground_shape_kind { KOTA_GROUND_SPHERE, KOTA_GROUND_CAPSULE, KOTA_GROUND_BOX };
+
+struct kota_ground_shape {
+    double sizes[4];
+    uint32_t kind;     /* enum kota_ground_shape_kind */
+    uint32_t reserved; /* 0 */
+};
+
+struct kota_ground_sweep {
+    struct kota_ground_shape shape;
+    double from[3], to[3]; /* of the shape's middle */
+};
+
+struct kota_ground_touch {
+    struct kota_ground_hit hit; /* t: the fraction of the way, 0 to 1; distance_m is NaN */
+    uint32_t starts_inside;     /* it overlaps a surface at `from` */
+    uint32_t reserved;          /* 0 */
+};
+
+/* What shapes touch first on their ways. layer NULL: all layers. False: no such layer; a shape or
+ * place that cannot be. */
+bool kota_ground_sweeps(const struct kota_ground_locale *locale, const char *layer,
+                        const struct kota_ground_sweep *sweeps, size_t count,
+                        struct kota_ground_touch *touches, struct kota_ground_error *error);
+
+struct kota_ground_move {
+    struct kota_ground_shape shape;
+    double from[3], velocity[3]; /* metres, m/s */
+    double dt_s;
+    double slope_max_deg, step_up_m, snap_down_m; /* NaN: 50, 0.5 and 0.5 */
+    double claimed[3];                            /* could it be here by now? NaN: not asked */
+};
+
+enum { KOTA_GROUND_MOVE_HITS_MAX = 5 };
+
+struct kota_ground_moved {
+    double to[3];
+    double slope_deg;             /* of the floor */
+    struct kota_ground_hit floor; /* KOTA_GROUND_RAY_MISS: it stands on none; t is NaN */
+    struct kota_ground_hit hits[KOTA_GROUND_MOVE_HITS_MAX]; /* what it touched, in order */
+    uint32_t hit_count;
+    uint32_t is_grounded, starts_inside;
+    uint32_t is_reachable; /* of a move with `claimed` */
+    uint32_t is_absent;    /* then `to` is NaN, and all else as of a move that touches nothing */
+    uint32_t reserved;     /* 0 */
+};
+
+/* Where shapes that walk come to. layer and false: as kota_ground_sweeps. */
+bool kota_ground_moves(const struct kota_ground_locale *locale, const char *layer,
+                       const struct kota_ground_move *moves, size_t count,
+                       struct kota_ground_moved *moved, struct kota_ground_error *error);
+
 /* Depth at the near plane and at the far one: -1 and 1; 0 and 1; 1 and 0. */
 enum kota_ground_depth { KOTA_GROUND_GL, KOTA_GROUND_WEBGPU, KOTA_GROUND_REVERSED };
 

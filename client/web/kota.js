@@ -33,6 +33,9 @@
  * @typedef {import("./kota_types.js").Floats} Floats
  * @typedef {import("./kota_types.js").Interp} Interp
  * @typedef {import("./kota_types.js").Shape} Shape
+ * @typedef {import("./kota_types.js").TouchItem} TouchItem
+ * @typedef {import("./kota_types.js").MoveQuestion} MoveQuestion
+ * @typedef {import("./kota_types.js").MovedItem} MovedItem
  * @typedef {import("./kota_types.js").Reach} Reach
  * @typedef {import("./kota_types.js").InWorld} InWorld
  * @typedef {import("./kota_types.js").FeedEvent} FeedEvent
@@ -498,7 +501,7 @@ export class Kota {
    * What moved shapes touch first; places are of their middles.
    * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
    * @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<Results<any>>}
+   * @returns {Promise<Results<TouchItem>>}
    */
   sweep(id, items, options = {}) {
     return this.#ask(`${place(id)}/sweep`, { ...options, items });
@@ -506,11 +509,8 @@ export class Kota {
 
   /**
    * Where shapes that walk come to; with `claimed`, could they be there by now?
-   * @param {string} id
-   * @param {{shape: Shape, from: number[], velocity: number[], dt: number, slope_max_deg?: number,
-   *   step_up?: number, snap_down?: number, claimed?: number[]}[]} items
-   * @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<Results<any>>}
+   * @param {string} id @param {MoveQuestion[]} items @param {ReadOptions & {layer?: string}} [options]
+   * @returns {Promise<Results<MovedItem>>}
    */
   move(id, items, options = {}) {
     return this.#ask(`${place(id)}/move`, { ...options, items });

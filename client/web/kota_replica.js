@@ -10,6 +10,10 @@
  * @typedef {import("./kota.js").Kota} Kota
  * @typedef {import("./kota_types.js").ContactItem} ContactItem
  * @typedef {import("./kota_types.js").RayItem} RayItem
+ * @typedef {import("./kota_types.js").Shape} Shape
+ * @typedef {import("./kota_types.js").TouchItem} TouchItem
+ * @typedef {import("./kota_types.js").MoveQuestion} MoveQuestion
+ * @typedef {import("./kota_types.js").MovedItem} MovedItem
  * @typedef {import("./kota_types.js").ReplicaOptions} ReplicaOptions
  * @typedef {import("./kota_types.js").SightItem} SightItem
  */
@@ -27,6 +31,10 @@ const CURRENT = 1, GONE = 3, REFUSED = 4;
 /** Words of kota_ground_status and kota_ground_ray_status, by number. */
 const STATUS = /** @type {const} */ (["ok", "below", "hole", "outside", "too_far", "absent"]);
 const RAY_STATUS = /** @type {const} */ (["hit", "miss", "invalid", "absent"]);
+
+/** kota_ground_shape_kind */
+const SHAPES = ["sphere", "capsule", "box"];
+const NOWHERE = { point: null, normal: null, layer: null, cell: null, triangle: null, polygon: null };
 
 /** @typedef {Record<string, (...values: any[]) => any> & {memory: WebAssembly.Memory}} Exports */
 
@@ -147,14 +155,8 @@ export class Replica {
     const status = RAY_STATUS[this.#whole(at + 96)];
     if (status !== "hit")
       return { status, ...(status === "invalid" ? { detail: this.#text(this.#exports.module_ray_fault()) } : {}),
-        t: null, distance: null, point: null, normal: null, layer: null, cell: null, triangle: null,
-        polygon: null };
-    const isField = this.#whole(at + 100) === 1;
-    return { status, t: number(0), distance: number(1), point: this.#vector(at + 16),
-      normal: this.#vector(at + 40), layer: this.#text(this.#whole(at + 88)),
-      cell: isField ? [this.#whole(at + 104), this.#whole(at + 108)] : null,
-      triangle: isField ? this.#whole(at + 112) : null,
-      polygon: isField ? null : this.#whole(at + 116), ...this.#velocity(at + 64) };
+        t: null, distance: null, ...NOWHERE };
+    return { status, t: number(0), distance: number(1), ...this.#place(at) };
   }
 
   /**
@@ -178,6 +180,32 @@ export class Replica {
     if (this.#whole(at + 36)) return { visible: null, fraction: null, point: null };
     if (this.#whole(at + 32)) return { visible: true, fraction: null, point: null };
     return { visible: false, fraction: this.#view.getFloat64(at, true), point: this.#vector(at + 8) };
+  }
+
+  /**
+   * What a moved shape touches first, as an item of the call; places are of its middle.
+   * @param {Shape} shape @param {number[]} from @param {number[]} to @returns {TouchItem}
+   */
+  sweep(shape, from, to) {
+    const at = this.#asked("module_sweep", shape, [...from, ...to]);
+    const status = RAY_STATUS[this.#whole(at + 96)], isHit = status === "hit";
+    return { ...(status === "absent" ? { status } : {}), fraction: isHit ? this.#view.getFloat64(at, true) : null,
+      starts_inside: this.#whole(at + 120) === 1, ...(isHit ? this.#place(at) : NOWHERE) };
+  }
+
+  /**
+   * Where a shape that walks comes to, as an item of the call; with `claimed`, could it be there by now?
+   * @param {MoveQuestion} question @returns {MovedItem}
+   */
+  move({ shape, from, velocity, dt, slope_max_deg = NaN, step_up = NaN, snap_down = NaN, claimed }) {
+    const at = this.#asked("module_move", shape, [...from, ...velocity, dt, slope_max_deg, step_up, snap_down,
+      ...(claimed ?? [NaN, NaN, NaN])]);
+    const [hits, isGrounded, startsInside, isReachable, isAbsent] =
+      [752, 756, 760, 764, 768].map((i) => this.#whole(at + i));
+    return { ...(isAbsent ? { status: "absent" } : {}), to: isAbsent ? null : this.#vector(at), grounded: isGrounded === 1,
+      floor: isGrounded ? { ...this.#place(at + 32), slope_deg: this.#view.getFloat64(at + 24, true) } : null,
+      hits: Array.from({ length: hits }, (_, i) => this.#place(at + 152 + 120 * i)),
+      starts_inside: startsInside === 1, ...(claimed ? { reachable: isReachable === 1 } : {}) };
   }
 
   // ---- its state -------------------------------------------------------------------------------
@@ -428,6 +456,29 @@ export class Replica {
   #answered(at) {
     if (!at || this.#failed) throw this.#error();
     return at;
+  }
+
+  /**
+   * @param {string} name of the question @param {Shape} shape @param {number[]} numbers after it
+   * @returns {number} where the answer is
+   */
+  #asked(name, shape, numbers) {
+    const kind = SHAPES.findIndex((one) => one in shape);
+    const sizes = [/** @type {any} */ (shape)[SHAPES[kind]]].flat();
+    const asked = new Float64Array([...sizes, ...Array(4 - sizes.length).fill(0), 0, ...numbers]);
+    new Uint32Array(asked.buffer)[8] = kind;
+    const place = this.#put(new Uint8Array(asked.buffer)), at = this.#exports[name](place);
+    this.#exports.module_free(place);
+    return this.#answered(at);
+  }
+
+  /** @param {number} at of a kota_ground_hit */
+  #place(at) {
+    const isField = this.#whole(at + 100) === 1;
+    return { point: this.#vector(at + 16), normal: this.#vector(at + 40), layer: this.#text(this.#whole(at + 88)),
+      cell: isField ? [this.#whole(at + 104), this.#whole(at + 108)] : null,
+      triangle: isField ? this.#whole(at + 112) : null,
+      polygon: isField ? null : this.#whole(at + 116), ...this.#velocity(at + 64) };
   }
 
   /** @param {number} at of a kota_ground_surface */

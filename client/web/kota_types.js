@@ -169,6 +169,15 @@
  * @typedef {{visible: boolean|null, fraction: number|null, point: number[]|null}} SightItem
  *   visible null: a replica that has not all of the ground between
  * @typedef {{bounds?: [x0: number, y0: number, x1: number, y1: number], signal?: AbortSignal}} ReplicaOptions
+ *
+ * @typedef {{point: number[]|null, normal: number[]|null, layer: string|null, cell: number[]|null,
+ *   triangle: number|null, polygon: number|null, velocity?: number[]}} SurfaceItem
+ * @typedef {SurfaceItem & {status?: "absent", fraction: number|null, starts_inside: boolean}} TouchItem
+ * @typedef {{shape: Shape, from: number[], velocity: number[], dt: number, slope_max_deg?: number,
+ *   step_up?: number, snap_down?: number, claimed?: number[]}} MoveQuestion
+ * @typedef {{status?: "absent", to: number[]|null, grounded: boolean,
+ *   floor: (SurfaceItem & {slope_deg: number})|null, hits: SurfaceItem[], starts_inside: boolean,
+ *   reachable?: boolean}} MovedItem  status, to null: a replica that has not all of the ground around
  */
 
 export {};

@@ -14,44 +14,6 @@
 static const char *const kinds[] = {"sphere", "capsule", "box", NULL};
 static const size_t numbers_of[] = {1, 2, 4};
 
-/* ERR_BAD_INPUT: a size is not in least..SWEEP_SIZE_MAX_M. */
-static enum err_code check_size(const char *what, double size, double least, struct err *err)
-{
-    double limit = size < least ? least : SWEEP_SIZE_MAX_M;
-
-    if (size >= least && size <= SWEEP_SIZE_MAX_M)
-        return ERR_OK;
-    return err_limit(err, ERR_BAD_INPUT, limit, size, "%s is %g m, must be %g to %g m", what, size,
-                     least, SWEEP_SIZE_MAX_M);
-}
-
-static enum err_code shape_set(enum shape_kind kind, const double n[4], struct shape *out,
-                               struct err *err)
-{
-    static const char *const halves[] = {"the half extent hx", "the half extent hy",
-                                         "the half extent hz"};
-
-    *out = (struct shape){.kind = kind};
-    if (kind != SHAPE_BOX) {
-        out->radius_m = n[0];
-        out->height_m = kind == SHAPE_CAPSULE ? n[1] : 2 * n[0];
-        if (check_size("the radius", n[0], 0, err))
-            return err->code;
-        return kind == SHAPE_CAPSULE ? check_size("the height, ends included,", n[1], 2 * n[0], err)
-                                     : ERR_OK;
-    }
-    for (int i = 0; i < 3; i++) {
-        out->half_m[i] = n[i];
-        if (check_size(halves[i], n[i], 0, err))
-            return err->code;
-    }
-    out->yaw_deg = n[3];
-    if (!(fabs(n[3]) <= POSE_YAW_MAX_DEG))
-        return err_limit(err, ERR_BAD_INPUT, POSE_YAW_MAX_DEG, n[3],
-                         "the yaw is %g degrees, must be within %g", n[3], POSE_YAW_MAX_DEG);
-    return ERR_OK;
-}
-
 enum err_code shape_of_json(const cJSON *json, const char *place, struct shape *out,
                             struct err *err)
 {
@@ -144,23 +106,6 @@ enum err_code shape_answer_items(struct call *call, shape_answer_fn *answer, voi
     }
     call_end_results(call);
     return ERR_OK;
-}
-
-double shape_reach_m(const struct shape *shape)
-{
-    if (shape->kind == SHAPE_BOX)
-        return vec3_length((struct vec3){shape->half_m[0], shape->half_m[1], shape->half_m[2]});
-    return fmax(shape->radius_m, shape->height_m / 2);
-}
-
-enum err_code sweep_check_place(struct vec3 place, struct err *err)
-{
-    double most = fmax(fabs(place.x), fmax(fabs(place.y), fabs(place.z)));
-
-    if (most <= SWEEP_COORDINATE_MAX_M)
-        return ERR_OK;
-    return err_limit(err, ERR_BAD_INPUT, SWEEP_COORDINATE_MAX_M, most,
-                     "a coordinate is %g m, must be at most %g m", most, SWEEP_COORDINATE_MAX_M);
 }
 
 enum err_code sweep_check_cost(struct call *call, double cost, double *sum, struct err *err)

@@ -33,12 +33,6 @@ typedef char *shape_answer_fn(struct call *call, const cJSON *json, size_t i, vo
 enum err_code shape_answer_items(struct call *call, shape_answer_fn *answer, void *options,
                                  size_t item_bytes, struct err *err);
 
-/* How far it reaches from its middle, at most. */
-double shape_reach_m(const struct shape *shape);
-
-/* ERR_BAD_INPUT: a coordinate is beyond SWEEP_COORDINATE_MAX_M. */
-enum err_code sweep_check_place(struct vec3 place, struct err *err);
-
 /*
  * Before an item that meets about so many triangles: a call on a loop leaves it, ERR_BUSY, when
  * its items so far are many. *sum is theirs, 0 at first.

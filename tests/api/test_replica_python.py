@@ -133,6 +133,15 @@ def differences(world, ground, count):
     segments = [{"from": a, "to": b} for a, b in zip(spots, spots[1:])]
     for line, item in zip(segments, world.los(locale, segments)["results"]):
         compare("los", line, ground.los(line["from"], line["to"]), item)
+    shapes = [{"sphere": 0.5}, {"capsule": [0.4, 1.8]}, {"box": [0.5, 1, 1.5, 30]}]
+    ways = [{"shape": shapes[i % 3], **line} for i, line in enumerate(segments)]
+    for way, item in zip(ways, world.sweep(locale, ways)["results"]):
+        compare("sweep", way, ground.sweep(way["shape"], way["from"], way["to"]), item)
+    moves = [{"shape": way["shape"], "from": way["from"], "dt": 0.4, "claimed": way["to"],
+              "velocity": [b - a for a, b in zip(way["from"], way["to"])]} for way in ways]
+    for move, item in zip(moves, world.move(locale, moves)["results"]):
+        compare("move", move, ground.move(move["shape"], move["from"], move["velocity"], move["dt"],
+                                          claimed=move["claimed"]), item)
     return found
 
 

@@ -130,6 +130,15 @@ async function differences(kota, ground, count) {
   const segments = points.map((from) => ({ from, to: spot(0, 5) }));
   const sights = (await kota.los(id, segments)).results;
   segments.forEach(({ from, to }, i) => compare("los", [from, to], sights[i], ground.los(from, to)));
+  const shape = () => [{ sphere: between(0.1, 2) }, { capsule: [0.4, 1.8] }, { box: [0.5, 1, 1.5, between(-180, 180)] }][
+    Math.floor(between(0, 3))];
+  const ways = segments.map(({ from, to }) => ({ shape: shape(), from, to }));
+  const touches = (await kota.sweep(id, ways)).results;
+  ways.forEach((way, i) => compare("sweep", way, touches[i], ground.sweep(way.shape, way.from, way.to)));
+  const moves = segments.map(({ from, to }, i) => ({ shape: shape(), from, dt: between(0, 1),
+    velocity: to.map((end, k) => end - from[k]), ...(i % 2 && { claimed: to, step_up: 0.3 }) }));
+  const moved = (await kota.move(id, moves)).results;
+  moves.forEach((move, i) => compare("move", move, moved[i], ground.move(move)));
   return found;
 }
 
@@ -203,6 +212,11 @@ test("within its bounds a replica is the daemon's ground; beyond it says absent"
     const rays = Array.from({ length: 500 }, () => ({ origin: [between(x0, x1), between(y0, y1), between(-15, 300)],
       direction: [between(-1, 1), between(-1, 1), between(-1, 0.2)] }));
     const hits = (await kota.ray("hills", rays)).results;
+    const moves = rays.map(({ origin, direction }) => ({ shape: { sphere: 1 }, from: origin, velocity: direction, dt: 3 }));
+    const moved = (await kota.move("hills", moves)).results;
+    const ends = moves.map((move) => ground.move(move));
+    ends.forEach((end, i) => assert.ok(end.status === "absent" || same(end, moved[i]), JSON.stringify([end, moved[i]])));
+    assert.ok(ends.filter((end) => end.status).length < 250, "moves beyond");
     let absent = 0;
     rays.forEach((ray, i) => {
       const got = ground.ray(ray.origin, ray.direction);

@@ -31,6 +31,8 @@ static struct kota_ground_ray ray;
 static struct kota_ground_hit hit;
 static struct kota_ground_contact contact;
 static struct kota_ground_sight sight;
+static struct kota_ground_touch touch;
+static struct kota_ground_moved moved;
 
 /* What kota_replica.js reads. */
 #define AT(type, member, offset)                                                                   \
@@ -64,6 +66,18 @@ AT(kota_ground_contact, status, 252);
 AT(kota_ground_sight, point, 8);
 AT(kota_ground_sight, is_visible, 32);
 AT(kota_ground_sight, is_absent, 36);
+AT(kota_ground_sweep, shape.kind, 32);
+AT(kota_ground_sweep, from, 40);
+AT(kota_ground_sweep, to, 64);
+AT(kota_ground_touch, starts_inside, 120);
+AT(kota_ground_move, from, 40);
+AT(kota_ground_move, dt_s, 88);
+AT(kota_ground_move, claimed, 120);
+AT(kota_ground_moved, slope_deg, 24);
+AT(kota_ground_moved, floor, 32);
+AT(kota_ground_moved, hits, 152);
+AT(kota_ground_moved, hit_count, 752);
+AT(kota_ground_moved, is_absent, 768);
 
 /* ---- following ------------------------------------------------------------------------------ */
 
@@ -225,4 +239,16 @@ const struct kota_ground_sight *module_sight(double x0, double y0, double z0, do
     const struct kota_ground_segment segment = {{x0, y0, z0}, {x1, y1, z1}};
 
     return locale && kota_ground_sights(locale, NULL, &segment, 1, &sight, &error) ? &sight : NULL;
+}
+
+EXPORT(module_sweep)
+const struct kota_ground_touch *module_sweep(const struct kota_ground_sweep *sweep)
+{
+    return locale && kota_ground_sweeps(locale, NULL, sweep, 1, &touch, &error) ? &touch : NULL;
+}
+
+EXPORT(module_move)
+const struct kota_ground_moved *module_move(const struct kota_ground_move *move)
+{
+    return locale && kota_ground_moves(locale, NULL, move, 1, &moved, &error) ? &moved : NULL;
 }

@@ -15,7 +15,7 @@ import time
 import weakref
 from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_double, c_size_t,
                     c_uint32, c_uint64, c_void_p)
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 
 from . import arrays
 from .transport import Error, Timeout, failure
@@ -29,6 +29,7 @@ PIECE_BYTES = 1 << 16
 NEED_FEED = 1
 CURRENT, GONE, REFUSED = 1, 3, 4  # enum kota_ground_state
 STATUS = ("ok", "below", "hole", "outside", "too_far", "absent")
+SHAPES = {"sphere": 1, "capsule": 2, "box": 4}  # numbers of each; enum kota_ground_shape_kind
 RAY_STATUS = ("hit", "miss", "invalid", "absent")
 NAN = math.nan
 
@@ -85,6 +86,28 @@ class _Sight(Structure):
                 ("is_absent", c_uint32)]
 
 
+class _Sweep(Structure):
+    _fields_ = [("sizes", c_double * 4), ("kind", c_uint32), ("reserved", c_uint32),
+                ("start", c_double * 3), ("end", c_double * 3)]
+
+
+class _Touch(Structure):
+    _fields_ = [("hit", _Hit), ("starts_inside", c_uint32), ("reserved", c_uint32)]
+
+
+class _Move(Structure):
+    _fields_ = [("sizes", c_double * 4), ("kind", c_uint32), ("reserved", c_uint32),
+                ("start", c_double * 3), ("velocity", c_double * 3), ("dt_s", c_double),
+                ("slope_max_deg", c_double), ("step_up_m", c_double), ("snap_down_m", c_double),
+                ("claimed", c_double * 3)]
+
+
+class _Moved(Structure):
+    _fields_ = [("to", c_double * 3), ("slope_deg", c_double), ("floor", _Hit), ("hits", _Hit * 5),
+                ("hit_count", c_uint32), ("is_grounded", c_uint32), ("starts_inside", c_uint32),
+                ("is_reachable", c_uint32), ("is_absent", c_uint32), ("reserved", c_uint32)]
+
+
 #: Functions without the prefix kota_ground_: result, arguments.
 FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "open": (c_void_p, ()),
@@ -103,6 +126,8 @@ FUNCTIONS: dict[str, tuple[Any, Sequence[Any]]] = {
     "contacts": (c_bool, (c_void_p, c_char_p, c_void_p, c_void_p, c_size_t, c_void_p,
                           POINTER(_Error))),
     "sights": (c_bool, (c_void_p, c_char_p, c_void_p, c_size_t, c_void_p, POINTER(_Error))),
+    "sweeps": (c_bool, (c_void_p, c_char_p, c_void_p, c_size_t, c_void_p, POINTER(_Error))),
+    "moves": (c_bool, (c_void_p, c_char_p, c_void_p, c_size_t, c_void_p, POINTER(_Error))),
     "publish": (c_bool, (c_void_p, POINTER(_Error))),
     "follow": (c_bool, (c_void_p, c_char_p, c_void_p, POINTER(_Error))),
     "unfollow": (None, (c_void_p, c_char_p)),
@@ -340,14 +365,8 @@ class Replica:
         if item["status"] == "invalid":
             item["detail"] = self._c.ray_fault(byref(asked)).decode()
         if item["status"] != "hit":
-            return {**item, **dict.fromkeys(("t", "distance", "point", "normal", "layer", "cell",
-                                             "triangle", "polygon"))}
-        is_field = bool(hit.has_cell)
-        return {**item, "t": hit.t, "distance": hit.distance_m, "point": list(hit.point),
-                "normal": list(hit.normal), "layer": hit.layer.decode(),
-                "cell": list(hit.cell) if is_field else None,
-                "triangle": hit.triangle if is_field else None,
-                "polygon": None if is_field else hit.polygon, **_velocity(hit)}
+            return {**item, "t": None, "distance": None, **_place(None)}
+        return {**item, "t": hit.t, "distance": hit.distance_m, **_place(hit)}
 
     def contact(self, point: Sequence[float], reach_up: float = NAN,
                 max_distance: float = NAN) -> dict[str, Any]:
@@ -365,6 +384,31 @@ class Replica:
         if sight.is_absent or sight.is_visible:
             return {"visible": None if sight.is_absent else True, "fraction": None, "point": None}
         return {"visible": False, "fraction": sight.fraction, "point": list(sight.point)}
+
+    def sweep(self, shape: Mapping[str, Any], start: Sequence[float],
+              end: Sequence[float]) -> dict[str, Any]:
+        """What a moved shape touches first, as an item of the call; places are of its middle."""
+        touch = _Touch()
+        self._ask("sweeps", None, byref(_Sweep(*_shape(shape), tuple(start), tuple(end))), 1, byref(touch))
+        status = RAY_STATUS[touch.hit.status]
+        hit = touch.hit if status == "hit" else None
+        return {**({"status": status} if status == "absent" else {}),
+                "fraction": hit and hit.t, "starts_inside": bool(touch.starts_inside), **_place(hit)}
+
+    def move(self, shape: Mapping[str, Any], start: Sequence[float], velocity: Sequence[float], dt: float, *,
+             slope_max_deg: float = NAN, step_up: float = NAN, snap_down: float = NAN,
+             claimed: Optional[Sequence[float]] = None) -> dict[str, Any]:
+        """Where a shape that walks comes to, as an item of the call. claimed: could it be there by now?"""
+        moved = _Moved()
+        self._ask("moves", None, byref(_Move(
+            *_shape(shape), tuple(start), tuple(velocity), dt, slope_max_deg, step_up, snap_down,
+            tuple(claimed) if claimed is not None else (NAN, NAN, NAN))), 1, byref(moved))
+        return {**({"status": "absent"} if moved.is_absent else {}),
+                "to": None if moved.is_absent else list(moved.to), "grounded": bool(moved.is_grounded),
+                "floor": {**_place(moved.floor), "slope_deg": moved.slope_deg} if moved.is_grounded else None,
+                "hits": [_place(hit) for hit in moved.hits[:moved.hit_count]],
+                "starts_inside": bool(moved.starts_inside),
+                **({} if claimed is None else {"reachable": bool(moved.is_reachable)})}
 
     @staticmethod
     def _packed(items: Any, each: int) -> tuple[bytes, int]:
@@ -490,6 +534,28 @@ def _velocity(surface: Any) -> dict[str, Any]:
     """Of a layer that was moved."""
     velocity = list(surface.velocity)
     return {} if math.isnan(velocity[0]) else {"velocity": velocity}
+
+
+def _place(hit: Optional[_Hit]) -> dict[str, Any]:
+    """Where a surface was hit; None: nowhere."""
+    if hit is None:
+        return dict.fromkeys(("point", "normal", "layer", "cell", "triangle", "polygon"))
+    is_field = bool(hit.has_cell)
+    return {"point": list(hit.point), "normal": list(hit.normal), "layer": hit.layer.decode(),
+            "cell": list(hit.cell) if is_field else None,
+            "triangle": hit.triangle if is_field else None,
+            "polygon": None if is_field else hit.polygon, **_velocity(hit)}
+
+
+def _shape(shape: Mapping[str, Any]) -> tuple[Any, int, int]:
+    """Sizes, kind, 0."""
+    if len(shape) != 1 or not set(shape) <= set(SHAPES):
+        raise ValueError(f"a shape is one of {', '.join(SHAPES)}, not {dict(shape)}")
+    (kind, given), = shape.items()
+    sizes = [given] if kind == "sphere" else list(given)
+    if len(sizes) != SHAPES[kind]:
+        raise ValueError(f"{kind} has {SHAPES[kind]} numbers, not {len(sizes)}")
+    return (c_double * 4)(*sizes), list(SHAPES).index(kind), 0
 
 
 def _surface(surface: _Surface) -> Optional[dict[str, Any]]:

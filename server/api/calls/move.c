@@ -24,26 +24,11 @@ enum {
     SWEEPS = 8 /* of a move, about */
 };
 
-#define VELOCITY_MAX 1e9 /* m/s, a component */
-
-/* Numbers of a move, with their limits. */
-enum number { DT, SLOPE_MAX, STEP_UP, SNAP_DOWN, NUMBERS };
-
-static const struct {
-    const char *name, *unit;
-    double most, missing; /* missing NAN: it must be given */
-} numbers[NUMBERS] = {
-    {"dt", "s", MOVE_DT_MAX_S, NAN},
-    {"slope_max_deg", "degrees", 90, MOVE_SLOPE_DEG},
-    {"step_up", "m", MOVE_STEP_MAX_M, MOVE_STEP_UP_M},
-    {"snap_down", "m", MOVE_STEP_MAX_M, MOVE_SNAP_DOWN_M},
-};
-
 struct move_options {
     struct layer_choice choice;
     struct shape shape;
     bool has_shape;
-    double number[NUMBERS];
+    double number[MOVE_NUMBERS];
     double cost; /* of the items so far */
 };
 
@@ -58,66 +43,46 @@ struct move_answer {
     bool is_reachable;
 };
 
-static enum err_code check_number(enum number i, double value, struct err *err)
-{
-    if (value >= 0 && value <= numbers[i].most)
-        return ERR_OK;
-    return err_limit(err, ERR_BAD_INPUT, value < 0 ? 0 : numbers[i].most, value,
-                     "%s is %g %s, must be 0 to %g", numbers[i].name, value, numbers[i].unit,
-                     numbers[i].most);
-}
-
 static enum err_code decode_options(struct call *call, struct move_options *out, struct err *err)
 {
     *out = (struct move_options){.has_shape = false};
     if (shape_of_query(call, &out->shape, &out->has_shape, err))
         return err->code;
-    for (int i = 0; i < NUMBERS; i++) {
+    for (int i = 0; i < MOVE_NUMBERS; i++) {
         bool is_given = false;
 
-        out->number[i] = numbers[i].missing;
-        if (option_number(call, numbers[i].name, &out->number[i], &is_given, err))
+        out->number[i] = move_numbers[i].missing;
+        if (option_number(call, move_numbers[i].name, &out->number[i], &is_given, err))
             return err->code;
-        if (is_given && check_number((enum number)i, out->number[i], err))
-            return err_at(err, "%s%s", call->json ? "/" : "", numbers[i].name);
+        if (is_given && move_check_number((enum move_number)i, out->number[i], err))
+            return err_at(err, "%s%s", call->json ? "/" : "", move_numbers[i].name);
     }
     return option_choose(call, &out->choice, err);
 }
 
-static enum err_code check_velocity(struct vec3 velocity, struct err *err)
-{
-    double most = fmax(fabs(velocity.x), fmax(fabs(velocity.y), fabs(velocity.z)));
-
-    if (most <= VELOCITY_MAX)
-        return ERR_OK;
-    return err_limit(err, ERR_BAD_INPUT, VELOCITY_MAX, most,
-                     "a component of the velocity is %g m/s, must be at most %g m/s", most,
-                     VELOCITY_MAX);
-}
-
 static enum err_code decode_numbers(const cJSON *json, const char *place,
-                                    const struct move_options *options, double out[NUMBERS],
+                                    const struct move_options *options, double out[MOVE_NUMBERS],
                                     struct err *err)
 {
-    for (int i = 0; i < NUMBERS; i++) {
-        const cJSON *given = json_given(json, numbers[i].name);
+    for (int i = 0; i < MOVE_NUMBERS; i++) {
+        const cJSON *given = json_given(json, move_numbers[i].name);
 
         out[i] = options->number[i];
-        if ((given || isnan(out[i])) &&
-            (json_get_number(given, &out[i], err) || check_number((enum number)i, out[i], err)))
-            return err_at(err, "%s/%s", place, numbers[i].name);
+        if ((given || isnan(out[i])) && (json_get_number(given, &out[i], err) ||
+                                         move_check_number((enum move_number)i, out[i], err)))
+            return err_at(err, "%s/%s", place, move_numbers[i].name);
     }
     return ERR_OK;
 }
 
 static void move_set(struct move *move, const struct move_options *options,
-                     const double number[NUMBERS])
+                     const double number[MOVE_NUMBERS])
 {
     move->up = locale_up(options->choice.locale, move->from);
-    move->dt_s = number[DT];
-    move->slope_max_deg = number[SLOPE_MAX];
-    move->step_up_m = number[STEP_UP];
-    move->snap_down_m = number[SNAP_DOWN];
+    move->dt_s = number[MOVE_DT];
+    move->slope_max_deg = number[MOVE_SLOPE_MAX];
+    move->step_up_m = number[MOVE_STEP_UP];
+    move->snap_down_m = number[MOVE_SNAP_DOWN];
 }
 
 static enum err_code decode_item(const cJSON *json, size_t i, const struct move_options *options,
@@ -126,7 +91,7 @@ static enum err_code decode_item(const cJSON *json, size_t i, const struct move_
     static const char *const members[] = {"shape",   "from",      "velocity", "dt", "slope_max_deg",
                                           "step_up", "snap_down", "claimed",  NULL};
     const cJSON *shape = json_given(json, "shape"), *claimed = json_given(json, "claimed");
-    double number[NUMBERS];
+    double number[MOVE_NUMBERS];
     char place[32], of_shape[48];
 
     snprintf(place, sizeof place, "/items/%zu", i);
@@ -140,7 +105,7 @@ static enum err_code decode_item(const cJSON *json, size_t i, const struct move_
         sweep_check_place(out->move.from, err))
         return err_at(err, "%s/from", place);
     if (json_get_vec3(json_member(json, "velocity"), &out->move.velocity, err) ||
-        check_velocity(out->move.velocity, err))
+        move_check_velocity(out->move.velocity, err))
         return err_at(err, "%s/velocity", place);
     if (claimed &&
         (json_get_vec3(claimed, &out->claimed, err) || sweep_check_place(out->claimed, err)))
@@ -222,7 +187,7 @@ static enum err_code move_binary(struct call *call, struct err *err)
 
     if (batch_open(call, 6, 4, binary_names, &batch, err) || decode_options(call, &options, err))
         return err->code;
-    if (!options.has_shape || isnan(options.number[DT])) {
+    if (!options.has_shape || isnan(options.number[MOVE_DT])) {
         err_set(err, ERR_MISSING, "%s must be given in the query",
                 options.has_shape ? "dt" : "one of sphere, capsule and box");
         return err_at(err, "%s", options.has_shape ? "dt" : "sphere");
@@ -237,7 +202,7 @@ static enum err_code move_binary(struct call *call, struct err *err)
         item.move.from =
             (struct vec3){n[0] + batch.base[0], n[1] + batch.base[1], n[2] + batch.base[2]};
         item.move.velocity = (struct vec3){n[3], n[4], n[5]};
-        if (sweep_check_place(item.move.from, err) || check_velocity(item.move.velocity, err))
+        if (sweep_check_place(item.move.from, err) || move_check_velocity(item.move.velocity, err))
             return err_at(err, "/%zu", i);
         move_set(&item.move, &options, options.number);
         if (ask(call, &options, &item, &answer, err))

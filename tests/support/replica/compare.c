@@ -124,14 +124,19 @@ static bool heights(struct compare *c, size_t count)
     return true;
 }
 
-static bool same_hit(const struct kota_hit *daemon, const struct kota_ground_hit *own)
+static bool same_place(const struct kota_hit *daemon, const struct kota_ground_hit *own)
 {
-    return daemon->status == own->status && same(daemon->t, own->t) &&
-           same(daemon->distance_m, own->distance_m) && same_many(daemon->point, own->point, 3) &&
+    return daemon->status == own->status && same_many(daemon->point, own->point, 3) &&
            same_many(daemon->normal, own->normal, 3) && same_text(daemon->layer, own->layer) &&
            daemon->has_cell == own->has_cell && daemon->cell[0] == own->cell[0] &&
            daemon->cell[1] == own->cell[1] && daemon->triangle == own->triangle &&
            daemon->polygon == own->polygon;
+}
+
+static bool same_hit(const struct kota_hit *daemon, const struct kota_ground_hit *own)
+{
+    return same(daemon->t, own->t) && same(daemon->distance_m, own->distance_m) &&
+           same_place(daemon, own);
 }
 
 static void draw_rays(struct compare *c, struct kota_ray *rays, size_t count)
@@ -294,6 +299,119 @@ static bool sights(struct compare *c, size_t count)
     return true;
 }
 
+static void draw_shape(struct compare *c, struct kota_shape *shape)
+{
+    double r = random_in(c->random, 0.1, 3);
+
+    shape->kind = (enum kota_shape_kind)random_below(c->random, 3);
+    shape->sizes[0] = r;
+    shape->sizes[1] = shape->kind == KOTA_CAPSULE ? 3 * r : 0.7 * r;
+    shape->sizes[2] = 1.5 * r;
+    shape->sizes[3] = random_in(c->random, -180, 180);
+}
+
+static struct kota_ground_shape own_shape(const struct kota_shape *shape)
+{
+    struct kota_ground_shape own = {.kind = shape->kind};
+
+    memcpy(own.sizes, shape->sizes, sizeof own.sizes);
+    return own;
+}
+
+static bool sweeps(struct compare *c, size_t count)
+{
+    struct kota_sweep asked[TOGETHER];
+    struct kota_touch daemon[TOGETHER];
+    struct kota_ground_sweep sweeps[TOGETHER];
+    struct kota_ground_touch own[TOGETHER];
+    struct kota_answer *answer;
+
+    for (size_t i = 0; i < count; i++) {
+        draw_shape(c, &asked[i].shape);
+        draw(c, asked[i].from);
+        draw(c, asked[i].to);
+        sweeps[i].shape = own_shape(&asked[i].shape);
+        memcpy(sweeps[i].from, asked[i].from, sizeof sweeps[i].from + sizeof sweeps[i].to);
+    }
+    answer = kota_call(c->client, kota_sweep(c->place->locale, asked, count));
+    if (!kota_read_sweep(answer, daemon, count) ||
+        !kota_ground_sweeps(c->locale, NULL, sweeps, count, own, NULL))
+        return failed(c, "sweep", answer);
+    for (size_t i = 0; i < count; i++) {
+        own[i].hit.t = own[i].hit.status == KOTA_GROUND_RAY_HIT ? own[i].hit.t : NAN;
+        judge(c,
+              left_out(c, own[i].hit.status == KOTA_GROUND_RAY_ABSENT) ||
+                  (same(daemon[i].fraction, own[i].hit.t) &&
+                   daemon[i].starts_inside == own[i].starts_inside &&
+                   same_place(&daemon[i].hit, &own[i].hit)),
+              "sweep", asked[i].from, 6);
+    }
+    kota_answer_free(answer);
+    return true;
+}
+
+static bool same_move(const struct kota_moved *daemon, const struct kota_ground_moved *own,
+                      bool has_claimed)
+{
+    bool is_same = same_many(daemon->to, own->to, 3) && daemon->is_grounded == own->is_grounded &&
+                   daemon->starts_inside == own->starts_inside &&
+                   daemon->hit_count == own->hit_count &&
+                   (!has_claimed || daemon->is_reachable == own->is_reachable) &&
+                   same_place(&daemon->floor, &own->floor) &&
+                   (!own->is_grounded || same(daemon->slope_deg, own->slope_deg));
+
+    for (size_t i = 0; is_same && i < own->hit_count; i++)
+        is_same = same_place(&daemon->hits[i], &own->hits[i]);
+    return is_same;
+}
+
+static bool moves(struct compare *c, size_t count)
+{
+    struct kota_move asked[TOGETHER];
+    struct kota_moved daemon[TOGETHER];
+    struct kota_ground_moved own[TOGETHER];
+    struct kota_answer *answer;
+
+    for (size_t i = 0; i < count; i++) {
+        struct kota_move *move = &asked[i];
+
+        *move = (struct kota_move){.dt_s = random_in(c->random, 0, 2),
+                                   .slope_max_deg = i % 3 ? NAN : 30,
+                                   .step_up_m = NAN,
+                                   .snap_down_m = NAN,
+                                   .has_claimed = i % 2};
+        draw_shape(c, &move->shape);
+        draw(c, move->from);
+        for (int k = 0; k < 3; k++) {
+            move->velocity[k] = random_in(c->random, -9, k < 2 ? 9 : 3);
+            move->claimed[k] = move->from[k] + 0.9 * move->dt_s * move->velocity[k];
+        }
+    }
+    answer = kota_call(c->client, kota_move(c->place->locale, asked, count));
+    if (!kota_read_move(answer, daemon, count))
+        return failed(c, "move", answer);
+    for (size_t i = 0; i < count; i++) {
+        const struct kota_move *move = &asked[i];
+        struct kota_ground_move one = {own_shape(&move->shape),
+                                       {move->from[0], move->from[1], move->from[2]},
+                                       {move->velocity[0], move->velocity[1], move->velocity[2]},
+                                       move->dt_s,
+                                       move->slope_max_deg,
+                                       move->step_up_m,
+                                       move->snap_down_m,
+                                       {NAN, NAN, NAN}};
+
+        if (move->has_claimed)
+            memcpy(one.claimed, move->claimed, sizeof one.claimed);
+        if (!kota_ground_moves(c->locale, NULL, &one, 1, &own[i], NULL))
+            return failed(c, "move", answer);
+        judge(c, left_out(c, own[i].is_absent) || same_move(&daemon[i], &own[i], move->has_claimed),
+              "move", move->from, 6);
+    }
+    kota_answer_free(answer);
+    return true;
+}
+
 static bool places(struct compare *c, size_t count)
 {
     double xyz[3 * TOGETHER];
@@ -386,7 +504,8 @@ bool replica_compare(struct kota_client *client, const struct kota_ground_view *
 
         if ((place->has_heights && !heights(&c, some)) || !rays(&c, some) ||
             !world_rays(&c, some) || !contacts(&c, some, false) || !contacts(&c, some, true) ||
-            !sights(&c, some) || !places(&c, some) || !picks(&c, some / 50 + 1))
+            !sights(&c, some) || !sweeps(&c, some) || !moves(&c, some) || !places(&c, some) ||
+            !picks(&c, some / 50 + 1))
             return false;
     }
     return true;
