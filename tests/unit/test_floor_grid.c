@@ -459,14 +459,14 @@ static void a_wrong_cell_block_or_entry_is_noticed(void **state)
     mesh_unref(mesh);
 }
 
-/* The grid does not depend on the number of threads, and a pace ends them all. */
+/* Grid and tree do not depend on the number of threads, and a pace ends them all. */
 static enum err_code pace_never(void *context, struct err *err)
 {
     ++*(int *)context;
     return err_set(err, ERR_BUSY, "not any more");
 }
 
-static void threads_make_the_same_grid(void **state)
+static void threads_make_the_same_grid_and_tree(void **state)
 {
     enum { SIDE = 200 };
     struct threads threads = threads_of_machine();
@@ -496,6 +496,13 @@ static void threads_make_the_same_grid(void **state)
     assert_int_equal(a->block_count, b->block_count);
     assert_memory_equal(a->cells, b->cells, a->cell_count * sizeof *a->cells);
     assert_memory_equal(a->blocks, b->blocks, a->block_count * sizeof *a->blocks);
+    const struct ray_tree *first = &mesh[0]->rays.first, *second = &mesh[1]->rays.first;
+
+    assert_true(first->triangle_count > 1 << 16); /* several subtrees */
+    assert_int_equal(first->node_count, second->node_count);
+    assert_int_equal(first->block_count, second->block_count);
+    assert_memory_equal(first->nodes, second->nodes, first->node_count * sizeof *first->nodes);
+    assert_memory_equal(first->blocks, second->blocks, first->block_count * sizeof *first->blocks);
     mesh_unref(mesh[0]);
     mesh_unref(mesh[1]);
     options.pace = &never;
@@ -516,7 +523,7 @@ int main(void)
         cmocka_unit_test(heaps_and_slivers_stay_small),
         cmocka_unit_test(a_batch_gives_the_bits_of_single_answers),
         cmocka_unit_test(a_wrong_cell_block_or_entry_is_noticed),
-        cmocka_unit_test(threads_make_the_same_grid),
+        cmocka_unit_test(threads_make_the_same_grid_and_tree),
     };
 
     return run_at_every_level("columns", tests, sizeof tests / sizeof *tests);

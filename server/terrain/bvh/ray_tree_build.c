@@ -7,13 +7,19 @@
  * Getting Rid of Packets, 2008). Blocks are made when all nodes are there, so that each array is as
  * long as it has to be.
  *
+ * On several threads: polygons by chunks; then the nodes above SUBTREE triangles in waves, each of
+ * all nodes of a level; then the trees below them, each in arrays of its own, which are joined in
+ * their order. So the tree does not depend on the number of threads.
+ *
  * Invariants: a child's box, grown by the bounds of ray_tree.c, holds the corners of all triangles
  * below it; each triangle is in one block; children are after their parents. The same input
  * gives the same tree.
  */
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "terrain/bvh/ray_tree.h"
 #include "terrain/bvh/ray_tree_split.h"
+#include "terrain/crew.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -30,42 +36,11 @@ enum {
     GRID_BITS = 16,
     TRIANGLES_MAX = 1 << 28,
     NODE_FULL = 56,        /* triangles that fill the blocks of a node */
-    TRIANGLES_A_NODE = 24, /* or more, mostly */
+    TRIANGLES_A_NODE = 32, /* or more, mostly */
+    CHUNK = 1 << 14,       /* polygons of a part of the work */
+    SUBTREE = 1 << 14,     /* triangles of one, at most */
     TRIANGLES_A_UNIT = 4   /* of a pace, of one node */
 };
-
-/* Middle and scale; the number of triangles. */
-static size_t tree_measure(const struct ray_tree_polygons *p, size_t first, struct ray_tree *tree)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    double half = 0;
-    size_t triangles = 0;
-    int exponent;
-
-    for (size_t i = first; i < p->count; i++) {
-        struct face face = ray_tree_face(p, i);
-
-        if (!ray_tree_takes(p, i))
-            continue;
-        triangles += face.count - 2;
-        for (uint32_t k = 0; k < face.count; k++) {
-            struct vec3 at = face_at(&face, k);
-            const double v[3] = {at.x, at.y, at.z};
-
-            for (int a = 0; a < 3; a++) {
-                low[a] = v[a] < low[a] ? v[a] : low[a];
-                high[a] = v[a] > high[a] ? v[a] : high[a];
-            }
-        }
-    }
-    for (int a = 0; a < 3; a++) {
-        tree->middle[a] = low[a] / 2 + high[a] / 2;
-        half = fmax(half, fmax(high[a] - tree->middle[a], tree->middle[a] - low[a]));
-    }
-    frexp(half, &exponent);
-    tree->scale = half > 0 ? ldexp(1, exponent < -SCALE_MAX ? SCALE_MAX : -exponent) : 1;
-    return triangles;
-}
 
 static void slacks_set(struct ray_tree *tree, double slack, float *grown)
 {
@@ -76,12 +51,119 @@ static void slacks_set(struct ray_tree *tree, double slack, float *grown)
     tree->end_slack = (float)(END_SLACK + 16 * own);
 }
 
-/* ---- triangles ------------------------------------------------------------------------------ */
-
 struct triangle {
     f32x4 corner[3];
     uint32_t polygon;
 };
+
+/* Some polygons. */
+struct chunk {
+    size_t triangles, begin; /* begin: the number of those before */
+    double low[3], high[3];
+};
+
+/* A node that is not made yet. */
+struct job {
+    struct ray_tree_range range;
+    uint32_t node, depth;
+};
+
+/* The nodes above all subtrees, or a subtree. */
+struct part {
+    struct job root;
+    struct ray_tree_node *nodes;
+    uint32_t *firsts; /* where the triangles of each block begin; SECOND: of refs[1] */
+    size_t node_count, node_room, block_count, block_room;
+    size_t first_node,
+        first_block; /* in the whole: of its second node, for its first is root.node */
+    uint32_t depth;
+    double tests;
+    bool is_short; /* of memory */
+};
+
+/* A node of a wave. */
+struct wide_job {
+    struct job job;
+    struct ray_tree_range parts[RAY_TREE_WIDE];
+    unsigned count;
+};
+
+struct making {
+    const struct ray_tree_polygons *polygons;
+    size_t first;
+    float grown;
+    struct chunk *chunks;
+    struct triangle *triangles;
+    union ray_tree_ref *refs[2];
+    float surface; /* of all */
+    struct part top;
+    struct part *subtrees;
+    struct wide_job *wave;
+    size_t chunk_count, subtree_count, subtree_room, wave_count, wave_room;
+    struct ray_tree *out;
+    struct pace *pace; /* of the caller's thread where there is no other */
+    struct err *err;
+};
+
+#define SECOND 0x80000000u
+
+/* ---- triangles ------------------------------------------------------------------------------ */
+
+static size_t chunk_begin(const struct making *m, size_t chunk)
+{
+    size_t begin = m->first + chunk * CHUNK;
+
+    return begin < m->polygons->count ? begin : m->polygons->count;
+}
+
+static void measure_work(void *context, size_t chunk)
+{
+    struct making *m = context;
+    struct chunk *c = &m->chunks[chunk];
+
+    *c = (struct chunk){.low = {INFINITY, INFINITY, INFINITY},
+                        .high = {-INFINITY, -INFINITY, -INFINITY}};
+    for (size_t i = chunk_begin(m, chunk); i < chunk_begin(m, chunk + 1); i++) {
+        struct face face = ray_tree_face(m->polygons, i);
+
+        if (!ray_tree_takes(m->polygons, i))
+            continue;
+        c->triangles += face.count - 2;
+        for (uint32_t k = 0; k < face.count; k++) {
+            struct vec3 at = face_at(&face, k);
+            const double v[3] = {at.x, at.y, at.z};
+
+            for (int a = 0; a < 3; a++) {
+                c->low[a] = v[a] < c->low[a] ? v[a] : c->low[a];
+                c->high[a] = v[a] > c->high[a] ? v[a] : c->high[a];
+            }
+        }
+    }
+}
+
+/* Middle, scale and the number of triangles. */
+static void tree_measure(struct making *m)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    struct ray_tree *tree = m->out;
+    double half = 0;
+    int exponent;
+
+    for (size_t i = 0; i < m->chunk_count; i++) {
+        m->chunks[i].begin = tree->triangle_count;
+        tree->triangle_count += m->chunks[i].triangles;
+        for (int a = 0; a < 3; a++) {
+            low[a] = fmin(low[a], m->chunks[i].low[a]);
+            high[a] = fmax(high[a], m->chunks[i].high[a]);
+        }
+    }
+    for (int a = 0; a < 3; a++) {
+        tree->middle[a] = low[a] / 2 + high[a] / 2;
+        half = fmax(half, fmax(high[a] - tree->middle[a], tree->middle[a] - low[a]));
+    }
+    frexp(half, &exponent);
+    tree->scale = half > 0 ? ldexp(1, exponent < -SCALE_MAX ? SCALE_MAX : -exponent) : 1;
+}
 
 static inline f32x4 corner_of(const struct ray_tree *tree, struct vec3 at)
 {
@@ -90,37 +172,39 @@ static inline f32x4 corner_of(const struct ray_tree *tree, struct vec3 at)
                    (float)((at.z - tree->middle[2]) * tree->scale), 0};
 }
 
-static void triangles_put(const struct ray_tree_polygons *p, size_t first,
-                          const struct ray_tree *tree, struct triangle *triangles)
+static union ray_tree_ref ref_of(const struct triangle *triangle, size_t number, float grown)
 {
-    for (size_t i = first; i < p->count; i++) {
+    f32x4 more = (f32x4){grown, grown, grown, 0};
+    const f32x4 *at = triangle->corner;
+    union ray_tree_ref ref;
+
+    ref.box.low = f32x4_min(f32x4_min(at[0], at[1]), at[2]) - more;
+    ref.box.high = f32x4_max(f32x4_max(at[0], at[1]), at[2]) + more;
+    ref.of.item = RAY_TREE_ITEM | (uint32_t)number;
+    return ref;
+}
+
+static void fill_work(void *context, size_t chunk)
+{
+    struct making *m = context;
+    const struct ray_tree_polygons *p = m->polygons;
+    size_t next = m->chunks[chunk].begin;
+
+    for (size_t i = chunk_begin(m, chunk); i < chunk_begin(m, chunk + 1); i++) {
         struct face face = ray_tree_face(p, i);
         uint32_t polygon = (uint32_t)i | (face.count > 3 ? RAY_TREE_PART : 0);
-        f32x4 begin = corner_of(tree, face_at(&face, 0));
-        f32x4 before = corner_of(tree, face_at(&face, 1));
+        f32x4 begin = corner_of(m->out, face_at(&face, 0));
+        f32x4 before = corner_of(m->out, face_at(&face, 1));
 
         if (!ray_tree_takes(p, i))
             continue;
-        for (uint32_t k = 2; k < face.count; k++) {
-            f32x4 at = corner_of(tree, face_at(&face, k));
+        for (uint32_t k = 2; k < face.count; k++, next++) {
+            f32x4 at = corner_of(m->out, face_at(&face, k));
 
-            *triangles++ = (struct triangle){{begin, before, at}, polygon};
+            m->triangles[next] = (struct triangle){{begin, before, at}, polygon};
+            m->refs[0][next] = ref_of(&m->triangles[next], next, m->grown);
             before = at;
         }
-    }
-}
-
-static void refs_put(const struct triangle *triangles, size_t count, float grown,
-                     union ray_tree_ref *refs)
-{
-    f32x4 more = (f32x4){grown, grown, grown, 0};
-
-    for (size_t i = 0; i < count; i++) {
-        const f32x4 *at = triangles[i].corner;
-
-        refs[i].box.low = f32x4_min(f32x4_min(at[0], at[1]), at[2]) - more;
-        refs[i].box.high = f32x4_max(f32x4_max(at[0], at[1]), at[2]) + more;
-        refs[i].of.item = RAY_TREE_ITEM | (uint32_t)i;
     }
 }
 
@@ -137,24 +221,6 @@ static void box_set(struct ray_tree *tree, const struct ray_tree_range *all)
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
-
-struct job {
-    struct ray_tree_range range;
-    uint32_t node, depth;
-};
-
-struct making {
-    union ray_tree_ref *refs[2];
-    const struct triangle *triangles;
-    uint32_t *firsts; /* where the triangles of each block begin; SECOND: of refs[1] */
-    size_t node_room;
-    float surface; /* of all */
-    struct ray_tree *out;
-    struct pace *pace;
-    struct err *err; /* of the pace */
-};
-
-#define SECOND 0x80000000u
 
 /* Eight parts at most of a range, cut where they are largest; their number. A part that fills a
  * node of blocks is left to that node: cut here, its parts would be nodes with two children. */
@@ -194,26 +260,49 @@ static void sides_put(struct ray_tree_node *node, unsigned i, f32x4 low, f32x4 h
     }
 }
 
-/* A block that is made later. */
-static uint32_t block_name(struct making *m, const struct ray_tree_range *part)
+static void *room_of(size_t bytes)
 {
-    struct ray_tree *out = m->out;
-    uint32_t at = (uint32_t)out->block_count++;
-
-    m->firsts[at] = part->begin | (part->array ? SECOND : 0);
-    out->tests += (double)(part->surface / m->surface) * part->count;
-    return RAY_TREE_BLOCK | (at * RAY_TREE_WIDE + part->count - 1);
+    return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
-static void node_make(struct making *m, const struct job *job, struct job *jobs, size_t *job_count)
+/* A block that is made later. */
+static uint32_t block_name(const struct making *m, struct part *t,
+                           const struct ray_tree_range *range)
 {
-    struct ray_tree *out = m->out;
-    struct ray_tree_node *node = &out->nodes[job->node];
-    struct ray_tree_range parts[RAY_TREE_WIDE];
-    uint32_t depth = job->depth;
-    unsigned count = parts_make(m, &job->range, parts);
+    uint32_t at = (uint32_t)t->block_count++;
 
-    out->depth = depth > out->depth ? depth : out->depth;
+    t->firsts[at] = range->begin | (range->array ? SECOND : 0);
+    t->tests += (double)(range->surface / m->surface) * range->count;
+    return RAY_TREE_BLOCK | (at * RAY_TREE_WIDE + range->count - 1);
+}
+
+/* Has it room for eight nodes and blocks more? */
+static bool part_has_room(struct part *t)
+{
+    struct ray_tree_node *larger;
+
+    if (!array_reserve((void **)&t->firsts, &t->block_room, t->block_count + RAY_TREE_WIDE,
+                       sizeof *t->firsts))
+        return false;
+    if (t->nodes && t->node_count + RAY_TREE_WIDE <= t->node_room)
+        return true;
+    t->node_room += t->node_room / 2 + RAY_TREE_WIDE;
+    larger = room_of(t->node_room * sizeof *larger);
+    if (larger && t->nodes)
+        memcpy(larger, t->nodes, t->node_count * sizeof *larger);
+    free(t->nodes);
+    t->nodes = larger;
+    return larger != NULL;
+}
+
+/* Node `at` of a part, whose children are these; those that are no blocks become jobs. */
+static void node_put(const struct making *m, struct part *t, uint32_t at, uint32_t depth,
+                     const struct ray_tree_range *parts, unsigned count, struct job *jobs,
+                     size_t *job_count)
+{
+    struct ray_tree_node *node = &t->nodes[at];
+
+    t->depth = depth > t->depth ? depth : t->depth;
     for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
         if (i >= count) {
             sides_put(node, i, f32x4_all(INFINITY), f32x4_all(-INFINITY));
@@ -222,56 +311,111 @@ static void node_make(struct making *m, const struct job *job, struct job *jobs,
         }
         sides_put(node, i, parts[i].low, parts[i].high);
         if (parts[i].count <= RAY_TREE_WIDE) {
-            node->child[i] = block_name(m, &parts[i]);
+            node->child[i] = block_name(m, t, &parts[i]);
         } else {
-            node->child[i] = (uint32_t)out->node_count++;
+            node->child[i] = (uint32_t)t->node_count++;
             jobs[(*job_count)++] = (struct job){parts[i], node->child[i], depth + 1};
         }
     }
 }
 
-static void *room_of(size_t bytes)
+static void subtree_work(void *context, size_t number)
 {
-    return aligned_alloc(64, (bytes + 63) / 64 * 64);
-}
-
-/* For eight nodes more. */
-static bool nodes_have_room(struct making *m)
-{
-    struct ray_tree *out = m->out;
-    struct ray_tree_node *larger;
-
-    if (out->nodes && out->node_count + RAY_TREE_WIDE <= m->node_room)
-        return true;
-    m->node_room += m->node_room / 2 + RAY_TREE_WIDE;
-    larger = room_of(m->node_room * sizeof *larger);
-    if (larger && out->nodes)
-        memcpy(larger, out->nodes, out->node_count * sizeof *larger);
-    free(out->nodes);
-    out->nodes = larger;
-    return larger != NULL;
-}
-
-static bool nodes_make(struct making *m)
-{
+    struct making *m = context;
+    struct part *t = &m->subtrees[number];
     struct job jobs[RAY_TREE_STACK];
-    struct ray_tree *out = m->out;
-    size_t waiting = 0;
+    size_t waiting = 1;
 
-    out->node_count = 1;
-    m->node_room = out->triangle_count / TRIANGLES_A_NODE / 3 * 2;
-    jobs[waiting++] = (struct job){ray_tree_range_of(m->refs, out->triangle_count), 0, 1};
-    m->surface = jobs[0].range.surface;
-    box_set(out, &jobs[0].range);
+    jobs[0] = t->root;
+    jobs[0].node = 0;
+    t->node_count = 1;
+    t->node_room = t->root.range.count / TRIANGLES_A_NODE;
     while (waiting > 0) {
         struct job job = jobs[--waiting];
+        struct ray_tree_range parts[RAY_TREE_WIDE];
 
-        if (pace_step(m->pace, 1 + job.range.count / TRIANGLES_A_UNIT, m->err) ||
-            !nodes_have_room(m))
-            return false;
-        node_make(m, &job, jobs, &waiting);
+        t->is_short = !part_has_room(t);
+        if (t->is_short ||
+            pace_step(m->pace, 1 + job.range.count / TRIANGLES_A_UNIT, m->err) != ERR_OK)
+            return;
+        node_put(m, t, job.node, job.depth, parts, parts_make(m, &job.range, parts), jobs,
+                 &waiting);
     }
+}
+
+/* ---- waves ---------------------------------------------------------------------------------- */
+
+static void wave_work(void *context, size_t number)
+{
+    struct making *m = context;
+    struct wide_job *job = &m->wave[number];
+
+    job->count = parts_make(m, &job->job.range, job->parts);
+}
+
+/* A node of the top: of the next wave, or the root of a subtree. False without memory. */
+static bool job_add(struct making *m, const struct job *job)
+{
+    if (job->range.count <= SUBTREE) {
+        for (unsigned i = 0; i < RAY_TREE_WIDE; i++) /* the subtree has it */
+            sides_put(&m->top.nodes[job->node], i, f32x4_all(INFINITY), f32x4_all(-INFINITY));
+        if (!array_reserve((void **)&m->subtrees, &m->subtree_room, m->subtree_count + 1,
+                           sizeof *m->subtrees))
+            return false;
+        m->subtrees[m->subtree_count++] = (struct part){.root = *job};
+        return true;
+    }
+    if (!array_reserve((void **)&m->wave, &m->wave_room, m->wave_count + 1, sizeof *m->wave))
+        return false;
+    m->wave[m->wave_count++].job = *job;
     return true;
+}
+
+/* Makes the nodes of a wave; those below them that are large are the next. */
+static bool wave_end(struct making *m)
+{
+    size_t count = m->wave_count;
+    struct wide_job *wave = m->wave;
+    bool is_good = true;
+
+    m->wave = NULL;
+    m->wave_count = m->wave_room = 0;
+    for (size_t i = 0; i < count && is_good; i++) {
+        const struct wide_job *job = &wave[i];
+        struct job jobs[RAY_TREE_WIDE];
+        size_t below = 0;
+
+        is_good = part_has_room(&m->top);
+        if (is_good)
+            node_put(m, &m->top, job->job.node, job->job.depth, job->parts, job->count, jobs,
+                     &below);
+        for (size_t k = 0; k < below && is_good; k++)
+            is_good = job_add(m, &jobs[k]);
+    }
+    free(wave);
+    return is_good;
+}
+
+/* ERR_OK: all nodes are made; is_short: or not, for memory. */
+static enum err_code nodes_make(struct making *m, struct crew *crew, struct pace *pace,
+                                bool *is_short)
+{
+    struct job root = {ray_tree_range_of(m->refs, m->out->triangle_count), 0, 1};
+
+    m->surface = root.range.surface;
+    box_set(m->out, &root.range);
+    m->top.node_count = 1;
+    *is_short = !part_has_room(&m->top) || !job_add(m, &root);
+    while (m->wave_count > 0 && !*is_short) {
+        if (crew_run(crew, pace, wave_work, m, m->wave_count, m->err))
+            return m->err->code;
+        *is_short = !wave_end(m);
+    }
+    if (*is_short || crew_run(crew, pace, subtree_work, m, m->subtree_count, m->err))
+        return m->err->code;
+    for (size_t i = 0; i < m->subtree_count; i++)
+        *is_short |= m->subtrees[i].is_short;
+    return ERR_OK;
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -321,21 +465,58 @@ static void block_make(struct ray_tree_block *block, const union ray_tree_ref *r
     }
 }
 
-static void blocks_make(const struct making *m)
+/* ---- joining -------------------------------------------------------------------------------- */
+
+/* A part's nodes and blocks in the whole. */
+static void part_join(const struct making *m, const struct part *t)
 {
     const struct ray_tree *out = m->out;
 
-    for (size_t n = 0; n < out->node_count; n++)
-        for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
-            uint32_t child = out->nodes[n].child[i], first;
+    for (size_t n = 0; n < t->node_count; n++) {
+        struct ray_tree_node *node = &out->nodes[n == 0 ? t->root.node : t->first_node + n - 1];
 
-            if (!(child & RAY_TREE_BLOCK))
+        *node = t->nodes[n];
+        for (unsigned i = 0; i < RAY_TREE_WIDE; i++) {
+            uint32_t child = node->child[i], block = ray_tree_block_of(child);
+
+            if (!(node->side[0][0][i] <= node->side[0][1][i])) /* none */
                 continue;
-            first = m->firsts[ray_tree_block_of(child)];
-            block_make(&out->blocks[ray_tree_block_of(child)],
-                       m->refs[first / SECOND] + (first & ~SECOND), ray_tree_count_of(child),
-                       m->triangles);
+            if (!(child & RAY_TREE_BLOCK)) {
+                node->child[i] = (uint32_t)(t->first_node + child - 1);
+                continue;
+            }
+            node->child[i] += (uint32_t)(t->first_block * RAY_TREE_WIDE);
+            block_make(&out->blocks[t->first_block + block],
+                       m->refs[t->firsts[block] / SECOND] + (t->firsts[block] & ~SECOND),
+                       ray_tree_count_of(child), m->triangles);
         }
+    }
+}
+
+static void join_work(void *context, size_t number)
+{
+    struct making *m = context;
+
+    part_join(m, &m->subtrees[number]);
+}
+
+/* Where the parts are in the whole. */
+static void parts_place(struct making *m)
+{
+    struct ray_tree *out = m->out;
+
+    m->top.first_node = 1;
+    for (size_t i = 0; i <= m->subtree_count; i++) {
+        struct part *t = i > 0 ? &m->subtrees[i - 1] : &m->top;
+
+        if (i > 0)
+            t->first_node = out->node_count;
+        t->first_block = out->block_count;
+        out->node_count += t->node_count - (i > 0);
+        out->block_count += t->block_count;
+        out->tests += t->tests;
+        out->depth = t->depth > out->depth ? t->depth : out->depth;
+    }
 }
 
 static void *copy_of(const void *from, size_t bytes)
@@ -349,62 +530,82 @@ static void *copy_of(const void *from, size_t bytes)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static bool tree_make(struct making *m)
+static enum err_code tree_make(struct making *m, struct crew *crew, struct pace *pace,
+                               bool *is_short)
 {
     struct ray_tree *out = m->out;
-    struct ray_tree_node *fewer;
 
-    if (!nodes_make(m))
-        return false;
-    fewer = copy_of(out->nodes, out->node_count * sizeof *fewer);
-    if (fewer) {
-        free(out->nodes);
-        out->nodes = fewer;
-    }
+    if (nodes_make(m, crew, pace, is_short) || *is_short)
+        return m->err->code;
+    parts_place(m);
+    out->nodes = room_of(out->node_count * sizeof *out->nodes);
     out->blocks = room_of(out->block_count * sizeof *out->blocks);
-    if (out->blocks)
-        blocks_make(m);
-    return out->blocks != NULL;
+    *is_short = !out->nodes || !out->blocks;
+    if (*is_short)
+        return ERR_OK;
+    part_join(m, &m->top);
+    return crew_run(crew, pace, join_work, m, m->subtree_count, m->err);
 }
 
-static enum err_code tree_of(const struct ray_tree_polygons *p, size_t first, float grown,
-                             struct ray_tree *out, struct err *err)
+static enum err_code tree_of(struct making *m, bool *is_short)
 {
-    size_t count = out->triangle_count;
-    struct triangle *triangles = room_of(count * sizeof *triangles);
-    union ray_tree_ref *refs = room_of(2 * count * sizeof *refs);
-    struct making m = {{refs, refs + count}, triangles,       malloc(count * sizeof *m.firsts),
-                       .out = out,           .pace = p->pace, .err = err};
-    bool is_made = triangles && refs && m.firsts;
+    const struct ray_tree_polygons *p = m->polygons;
+    struct ray_tree *out = m->out;
 
-    err->code = ERR_OK;
-    if (is_made) {
-        triangles_put(p, first, out, triangles);
-        refs_put(triangles, count, grown, refs);
-        is_made = tree_make(&m);
+    m->chunks = malloc(m->chunk_count * sizeof *m->chunks);
+    *is_short = !m->chunks;
+    if (*is_short || crew_run(p->crew, p->pace, measure_work, m, m->chunk_count, m->err))
+        return m->err->code;
+    tree_measure(m);
+    slacks_set(out, p->slack, &m->grown);
+    if (out->triangle_count >= TRIANGLES_MAX)
+        return err_set(m->err, ERR_TOO_LARGE, "%zu triangles, must be below 2^28",
+                       out->triangle_count);
+    m->triangles = room_of(out->triangle_count * sizeof *m->triangles);
+    m->refs[0] = room_of(2 * out->triangle_count * sizeof *m->refs[0]);
+    *is_short = !m->triangles || !m->refs[0];
+    if (*is_short)
+        return ERR_OK;
+    m->refs[1] = m->refs[0] + out->triangle_count;
+    if (crew_run(p->crew, p->pace, fill_work, m, m->chunk_count, m->err))
+        return m->err->code;
+    return tree_make(m, p->crew, p->pace, is_short);
+}
+
+static void making_free(struct making *m)
+{
+    for (size_t i = 0; i < m->subtree_count; i++) {
+        free(m->subtrees[i].nodes);
+        free(m->subtrees[i].firsts);
     }
-    free(triangles);
-    free(refs);
-    free(m.firsts);
-    if (is_made || err->code)
-        return err->code;
-    return err_set(err, ERR_NO_MEMORY, "no memory for a tree of %zu triangles", count);
+    free(m->top.nodes);
+    free(m->top.firsts);
+    free(m->subtrees);
+    free(m->wave);
+    free(m->chunks);
+    free(m->triangles);
+    free(m->refs[0]);
 }
 
 enum err_code ray_tree_build(const struct ray_tree_polygons *polygons, size_t first,
                              struct ray_tree *out, struct err *err)
 {
-    float grown;
+    struct making m = {.polygons = polygons,
+                       .first = first,
+                       .chunk_count = (polygons->count - first + CHUNK - 1) / CHUNK,
+                       .out = out,
+                       .pace = polygons->crew ? NULL : polygons->pace,
+                       .err = err};
+    bool is_short = false;
 
     CHECK(first < polygons->count);
     *out = (struct ray_tree){.nodes = NULL};
-    out->triangle_count = tree_measure(polygons, first, out);
-    slacks_set(out, polygons->slack, &grown);
-    if (out->triangle_count >= TRIANGLES_MAX)
-        return err_set(err, ERR_TOO_LARGE, "%zu triangles, must be below 2^28",
-                       out->triangle_count);
-    if (tree_of(polygons, first, grown, out, err))
+    err->code = ERR_OK;
+    if (tree_of(&m, &is_short) == ERR_OK && is_short)
+        err_set(err, ERR_NO_MEMORY, "no memory for a tree of %zu triangles", out->triangle_count);
+    if (err->code)
         ray_tree_free(out);
+    making_free(&m);
     return err->code;
 }
 

@@ -23,6 +23,7 @@
  */
 #include "terrain/mesh/convex_parts.h"
 
+#include "terrain/crew.h"
 #include "terrain/mesh/convex_split.h"
 #include "terrain/mesh/space_split.h"
 
@@ -55,7 +56,6 @@ struct workshop {
     const struct polygon_soup *soup;
     struct convex_parts *set;
     struct mesh_import *import;
-    struct pace *pace;
     uint32_t first_counted; /* polygons before this one are not in the import */
     uint32_t source;
     struct ring ring;
@@ -164,8 +164,10 @@ struct z_range convex_part_range(const struct face *face, const struct mesh_poly
                            : p->height + p->slope_x * (v.x - (double)p->x_min) +
                                  p->slope_y * (v.y - (double)p->y_min);
 
-        low = fmin(low, fmin(v.z, z));
-        high = fmax(high, fmax(v.z, z));
+        low = v.z < low ? v.z : low;
+        low = z < low ? z : low;
+        high = v.z > high ? v.z : high;
+        high = z > high ? z : high;
     }
     return (struct z_range){float_down(low - more), float_up(high + more)};
 }
@@ -182,6 +184,18 @@ static bool is_wall(struct vec3 normal, const struct box2 *box, double slack)
 {
     return !(normal.z > WALL_STEEPNESS * vec3_length(normal) &&
              normal.z > 4 * slack * length_xy(box->x_max - box->x_min, box->y_max - box->y_min));
+}
+
+static void set_widen(struct convex_parts *set, const struct box2 *box, float low, float high)
+{
+    struct box2 *root = &set->root;
+
+    root->x_min = box->x_min < root->x_min ? box->x_min : root->x_min;
+    root->y_min = box->y_min < root->y_min ? box->y_min : root->y_min;
+    root->x_max = box->x_max > root->x_max ? box->x_max : root->x_max;
+    root->y_max = box->y_max > root->y_max ? box->y_max : root->y_max;
+    set->z_min = low < set->z_min ? low : set->z_min;
+    set->z_max = high > set->z_max ? high : set->z_max;
 }
 
 /* The corners are at the end of set->corners already. */
@@ -210,12 +224,7 @@ static void piece_add(struct workshop *w, uint32_t count)
     piece_plane(&face, normal, &p);
     struct z_range range = convex_part_range(&face, &p, set->slack);
 
-    set->root.x_min = fmin(set->root.x_min, b.x_min);
-    set->root.y_min = fmin(set->root.y_min, b.y_min);
-    set->root.x_max = fmax(set->root.x_max, b.x_max);
-    set->root.y_max = fmax(set->root.y_max, b.y_max);
-    set->z_min = fminf(set->z_min, range.min);
-    set->z_max = fmaxf(set->z_max, range.max);
+    set_widen(set, &b, range.min, range.max);
     set->corner_count += count;
     set->sources[set->polygon_count] = w->source;
     set->polygons[set->polygon_count++] = p;
@@ -371,17 +380,27 @@ static void ring_view(struct ring *ring, const struct vec3 *vertices, struct vec
     }
 }
 
+/* Not by fmin, which is a call. */
+static void box_take(struct box3 *box, struct vec3 v)
+{
+    box->min.x = v.x < box->min.x ? v.x : box->min.x;
+    box->min.y = v.y < box->min.y ? v.y : box->min.y;
+    box->min.z = v.z < box->min.z ? v.z : box->min.z;
+    box->max.x = v.x > box->max.x ? v.x : box->max.x;
+    box->max.y = v.y > box->max.y ? v.y : box->max.y;
+    box->max.z = v.z > box->max.z ? v.z : box->max.z;
+}
+
 static double ring_size(const struct ring *ring, const struct vec3 *vertices)
 {
-    struct vec3 low = vertices[ring->index[0]], high = low;
+    struct box3 box = {vertices[ring->index[0]], vertices[ring->index[0]]};
 
     for (uint32_t i = 1; i < ring->count; i++) {
         struct vec3 v = vertices[ring->index[i]];
 
-        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
-        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
+        box_take(&box, v);
     }
-    return vec3_length(vec3_sub(high, low));
+    return vec3_length(vec3_sub(box.max, box.min));
 }
 
 static bool ring_is_flat(const struct ring *ring, const struct vec3 *vertices, struct vec3 normal,
@@ -484,23 +503,55 @@ static enum mesh_fate polygon_add(struct workshop *w)
 
 /* ---- the whole soup ------------------------------------------------------------------------- */
 
-static bool set_allocate(struct convex_parts *set, const struct polygon_soup *soup)
+enum { CHUNK = 1 << 14 };
+
+/* Some polygons of a soup. */
+struct chunk {
+    size_t begin, end;
+    size_t piece_room, corner_room; /* where their pieces begin in the arrays of all */
+    struct convex_parts set;        /* with corners from 0 on */
+    struct mesh_import import;
+    bool is_short; /* of memory */
+};
+
+/* A soup in chunks. */
+struct cutting {
+    const struct polygon_soup *soup;
+    struct convex_parts *set;
+    struct chunk *chunks;
+    size_t chunk_count;
+    uint32_t first_counted;
+    struct pace *pace; /* of the caller's thread where there is no other */
+    struct err *err;
+};
+
+/* Room for as many pieces as there may be. */
+static bool set_allocate(struct cutting *c)
 {
+    const struct polygon_soup *soup = c->soup;
+    struct convex_parts *set = c->set;
     size_t pieces = 0, corners = 0;
 
-    for (size_t i = 0; i < soup->polygon_count; i++) {
+    c->chunk_count = (soup->polygon_count + CHUNK - 1) / CHUNK;
+    c->chunks = calloc(c->chunk_count + 1, sizeof *c->chunks);
+    for (size_t i = 0; c->chunks && i < soup->polygon_count; i++) {
         size_t count = soup->starts[i + 1] - soup->starts[i];
         size_t triangles = count >= 3 ? count - 2 : 0;
+        struct chunk *chunk = &c->chunks[i / CHUNK];
 
+        if (i % CHUNK == 0)
+            *chunk = (struct chunk){.begin = i, .piece_room = pieces, .corner_room = corners};
+        chunk->end = i + 1;
         pieces += triangles;
         corners += 3 * triangles;
     }
     set->vertices = malloc((soup->vertex_count + 1) * sizeof *set->vertices);
     set->polygons = malloc((pieces + 1) * sizeof *set->polygons);
-    set->firsts = malloc((pieces + 1) * sizeof *set->firsts);
+    set->firsts = malloc((pieces + c->chunk_count + 1) * sizeof *set->firsts);
     set->sources = malloc((pieces + 1) * sizeof *set->sources);
     set->corners = malloc((corners + 1) * sizeof *set->corners);
-    return set->vertices && set->polygons && set->firsts && set->sources && set->corners;
+    return c->chunks && set->vertices && set->polygons && set->firsts && set->sources &&
+           set->corners;
 }
 
 void convex_parts_free(struct convex_parts *set)
@@ -524,7 +575,9 @@ static void vertices_turn(struct convex_parts *set, const struct polygon_soup *s
     for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++) {
         struct vec3 v = set->vertices[soup->corners[k]];
 
-        largest = fmax(largest, fmax(fabs(v.x), fmax(fabs(v.y), fabs(v.z))));
+        largest = fabs(v.x) > largest ? fabs(v.x) : largest;
+        largest = fabs(v.y) > largest ? fabs(v.y) : largest;
+        largest = fabs(v.z) > largest ? fabs(v.z) : largest;
     }
     set->slack = slack_times * (16 * DBL_EPSILON * largest);
 }
@@ -533,7 +586,7 @@ static void vertices_turn(struct convex_parts *set, const struct polygon_soup *s
 static void vertices_compact(struct convex_parts *set, const struct polygon_soup *soup,
                              uint32_t *map)
 {
-    struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
+    struct box3 box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
 
     memset(map, 0, soup->vertex_count * sizeof *map);
     for (size_t k = 0; k < set->corner_count; k++)
@@ -543,14 +596,13 @@ static void vertices_compact(struct convex_parts *set, const struct polygon_soup
 
         if (!map[i])
             continue;
-        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
-        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
+        box_take(&box, v);
         map[i] = (uint32_t)set->vertex_count;
         set->vertices[set->vertex_count++] = set->vertices[i];
     }
     for (size_t k = 0; k < set->corner_count; k++)
         set->corners[k] = map[set->corners[k]];
-    set->bounds = (struct box3){low, high};
+    set->bounds = box;
 }
 
 /* A terrain that is one straight wall still has a box that can be cut. */
@@ -599,31 +651,99 @@ static void import_count(struct workshop *w, enum mesh_fate fate, size_t pieces)
     w->import->split += pieces > 1;
 }
 
-static enum err_code pieces_fill(struct workshop *w, bool may_be_none, struct err *err)
+/* Nothing but the vertices. */
+static void set_empty(struct convex_parts *set)
 {
-    const struct polygon_soup *soup = w->soup;
+    set->root = (struct box2){INFINITY, INFINITY, -INFINITY, -INFINITY};
+    set->z_min = INFINITY;
+    set->z_max = -INFINITY;
+    set->firsts[0] = 0;
+}
 
-    w->set->root = (struct box2){INFINITY, INFINITY, -INFINITY, -INFINITY};
-    w->set->z_min = INFINITY;
-    w->set->z_max = -INFINITY;
-    w->set->firsts[0] = 0;
-    for (size_t i = 0; i < soup->polygon_count; i++) {
+static void chunk_work(void *context, size_t number)
+{
+    const struct cutting *c = context;
+    const struct convex_parts *all = c->set;
+    struct chunk *chunk = &c->chunks[number];
+    struct workshop *w = malloc(sizeof *w);
+
+    chunk->is_short = !w;
+    if (!w)
+        return;
+    chunk->set = (struct convex_parts){.vertices = all->vertices,
+                                       .slack = all->slack,
+                                       .polygons = all->polygons + chunk->piece_room,
+                                       .firsts = all->firsts + chunk->piece_room + number,
+                                       .sources = all->sources + chunk->piece_room,
+                                       .corners = all->corners + chunk->corner_room};
+    set_empty(&chunk->set);
+    w->soup = c->soup;
+    w->set = &chunk->set;
+    w->import = &chunk->import;
+    w->first_counted = c->first_counted;
+    for (size_t i = chunk->begin; i < chunk->end; i++) {
         size_t before = w->set->polygon_count;
 
         w->source = (uint32_t)i;
         enum mesh_fate fate = polygon_add(w);
 
         import_count(w, fate, w->set->polygon_count - before);
-        if (w->set->corner_count > MESH_CORNERS_MAX)
-            return err_limit(err, ERR_TOO_LARGE, MESH_CORNERS_MAX, (double)w->set->corner_count,
-                             "the polygons have more than %d corners", MESH_CORNERS_MAX);
-        if (pace_step(w->pace, 4 + soup->starts[i + 1] - soup->starts[i], err))
-            return err->code;
+        if (pace_step(c->pace, 4 + c->soup->starts[i + 1] - c->soup->starts[i], c->err))
+            break;
     }
-    if (w->set->polygon_count == 0 && !may_be_none)
-        return mesh_none_left(w->import, soup->polygon_count, err);
+    free(w);
+}
+
+/* The pieces of a chunk after those of the ones before it, whose room they may be in. */
+static void chunk_join(struct convex_parts *set, const struct convex_parts *more)
+{
+    size_t count = more->polygon_count;
+
+    memmove(set->polygons + set->polygon_count, more->polygons, count * sizeof *set->polygons);
+    memmove(set->sources + set->polygon_count, more->sources, count * sizeof *set->sources);
+    memmove(set->corners + set->corner_count, more->corners,
+            more->corner_count * sizeof *set->corners);
+    for (size_t i = 0; i <= count; i++)
+        set->firsts[set->polygon_count + i] = more->firsts[i] + (uint32_t)set->corner_count;
+    set->polygon_count += count;
+    set->corner_count += more->corner_count;
+    set_widen(set, &more->root, more->z_min, more->z_max);
+}
+
+static void import_join(struct mesh_import *import, const struct mesh_import *more)
+{
+    import->kept += more->kept;
+    import->split += more->split;
+    for (uint32_t i = 0; i < more->told; i++)
+        import_drop(import, more->drops[i].polygon, more->drops[i].fate);
+    import->dropped += more->dropped - more->told;
+    for (int fate = 0; fate < MESH_FATES; fate++)
+        import->by_fate[fate] += more->by_fate[fate];
+    for (uint32_t i = 0; i < more->told; i++)
+        import->by_fate[more->drops[i].fate]--; /* counted twice */
+}
+
+static enum err_code pieces_fill(struct cutting *c, struct crew *crew, struct pace *pace,
+                                 bool may_be_none, struct mesh_import *import)
+{
+    struct convex_parts *set = c->set;
+
+    set_empty(set);
+    if (crew_run(crew, pace, chunk_work, c, c->chunk_count, c->err))
+        return c->err->code;
+    for (size_t i = 0; i < c->chunk_count; i++) {
+        if (c->chunks[i].is_short)
+            return err_set(c->err, ERR_NO_MEMORY, "no memory to take polygons apart");
+        chunk_join(set, &c->chunks[i].set);
+        import_join(import, &c->chunks[i].import);
+    }
+    if (set->corner_count > MESH_CORNERS_MAX)
+        return err_limit(c->err, ERR_TOO_LARGE, MESH_CORNERS_MAX, (double)set->corner_count,
+                         "the polygons have more than %d corners", MESH_CORNERS_MAX);
+    if (set->polygon_count == 0 && !may_be_none)
+        return mesh_none_left(import, c->soup->polygon_count, c->err);
     if (!may_be_none)
-        root_widen(&w->set->root, w->set->slack);
+        root_widen(&set->root, set->slack);
     return ERR_OK;
 }
 
@@ -635,62 +755,43 @@ enum err_code mesh_none_left(const struct mesh_import *import, size_t polygons, 
                    import->drops[0].polygon, mesh_fate_text[import->drops[0].fate]);
 }
 
-static enum err_code make(struct workshop *w, const struct polygon_soup *soup,
-                          const struct mesh_header *header, double slack_times, bool is_more,
-                          struct err *err)
+static enum err_code make(const struct polygon_soup *soup, const struct mesh_header *header,
+                          const struct mesh_options *options, bool is_more,
+                          struct convex_parts *out, struct mesh_import *import, struct err *err)
 {
+    struct cutting c = {.soup = soup,
+                        .set = out,
+                        .first_counted = options->first_counted,
+                        .pace = options->crew ? NULL : options->pace,
+                        .err = err};
     uint32_t *map = malloc((soup->vertex_count + 1) * sizeof *map);
     enum err_code code;
 
-    if (map == NULL || !set_allocate(w->set, soup)) {
-        code = err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", soup->polygon_count);
-    } else {
-        w->soup = soup;
-        vertices_turn(w->set, soup, header, slack_times);
-        if (header->slack > 0)
-            w->set->slack = header->slack;
-        code = pieces_fill(w, is_more, err);
-        if (code == ERR_OK)
-            vertices_compact(w->set, soup, map);
-    }
-    free(map);
-    if (code)
-        convex_parts_free(w->set);
-    return code;
-}
-
-static struct workshop *workshop_open(struct convex_parts *out, struct mesh_import *import,
-                                      struct pace *pace, struct err *err)
-{
-    struct workshop *w = malloc(sizeof *w);
-
     memset(out, 0, sizeof *out);
     memset(import, 0, sizeof *import);
-    if (w == NULL) {
-        err_set(err, ERR_NO_MEMORY, "no memory to take polygons apart");
-        return NULL;
+    err->code = ERR_OK;
+    if (map == NULL || !set_allocate(&c)) {
+        code = err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", soup->polygon_count);
+    } else {
+        vertices_turn(out, soup, header, options->slack_times > 0 ? options->slack_times : 1);
+        if (header->slack > 0)
+            out->slack = header->slack;
+        code = pieces_fill(&c, options->crew, options->pace, is_more, import);
+        if (code == ERR_OK)
+            vertices_compact(out, soup, map);
     }
-    w->set = out;
-    w->import = import;
-    w->pace = pace;
-    w->first_counted = 0;
-    return w;
+    free(map);
+    free(c.chunks);
+    if (code)
+        convex_parts_free(out);
+    return code;
 }
 
 enum err_code convex_parts_make(const struct polygon_soup *soup, const struct mesh_header *header,
                                 const struct mesh_options *options, struct convex_parts *out,
                                 struct mesh_import *import, struct err *err)
 {
-    struct workshop *w = workshop_open(out, import, options->pace, err);
-
-    if (w == NULL)
-        return err->code;
-    w->first_counted = options->first_counted;
-    enum err_code code =
-        make(w, soup, header, options->slack_times > 0 ? options->slack_times : 1, false, err);
-
-    free(w);
-    return code;
+    return make(soup, header, options, false, out, import, err);
 }
 
 enum err_code convex_parts_make_more(const struct polygon_soup *soup,
@@ -698,11 +799,9 @@ enum err_code convex_parts_make_more(const struct polygon_soup *soup,
                                      struct convex_parts *out, struct mesh_import *import,
                                      struct err *err)
 {
-    struct workshop *w = workshop_open(out, import, pace, err);
-    enum err_code code = w ? make(w, soup, header, 0, true, err) : err->code;
+    struct mesh_options options = {.pace = pace};
 
-    free(w);
-    return code;
+    return make(soup, header, &options, true, out, import, err);
 }
 
 double convex_parts_slack(const struct polygon_soup *soup, const struct mesh_header *header)

@@ -10,10 +10,12 @@
  */
 #include "terrain/mesh/equal_polygons.h"
 
+#include "terrain/crew.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBES_MAX = 32 };
+enum { PROBES_MAX = 32, AHEAD = 16, CHUNK = 1 << 14 };
 
 /* A place in the table: the index of a polygon, and above it half of its hash. */
 #define EMPTY UINT64_MAX
@@ -58,21 +60,34 @@ bool equal_polygons_are(const struct ray_tree_polygons *p, size_t a, size_t b)
     return true;
 }
 
-size_t equal_polygons_find(const struct ray_tree_polygons *polygons, size_t first, uint32_t *same)
-{
-    size_t slots = 2 * PROBES_MAX, others = 0;
-    uint64_t *table;
+struct hashing {
+    const struct ray_tree_polygons *polygons;
+    size_t first;
+    uint64_t *hashes; /* from the first on */
+};
 
-    while (slots < 2 * (polygons->count - first))
-        slots *= 2;
-    table = malloc(slots * sizeof *table);
-    if (!table)
-        return SIZE_MAX;
-    memset(table, 0xff, slots * sizeof *table);
-    for (size_t i = first; i < polygons->count; i++) {
-        uint64_t hash = hash_of(polygons, i), own = (hash & ~(uint64_t)INDEX) | i;
-        size_t at = hash & (slots - 1);
+static void hash_work(void *context, size_t chunk)
+{
+    const struct hashing *h = context;
+    size_t begin = h->first + chunk * CHUNK, end = begin + CHUNK;
+
+    for (size_t i = begin; i < end && i < h->polygons->count; i++)
+        h->hashes[i - h->first] = hash_of(h->polygons, i);
+}
+
+/* The table is empty. */
+static size_t table_fill(const struct hashing *h, uint64_t *table, size_t slots, uint32_t *same)
+{
+    const struct ray_tree_polygons *polygons = h->polygons;
+    size_t others = 0;
+
+    for (size_t i = h->first; i < polygons->count; i++) {
+        uint64_t hash = h->hashes[i - h->first], own = (hash & ~(uint64_t)INDEX) | i;
+        size_t at = hash & (slots - 1), ahead = i - h->first + AHEAD;
         unsigned probes = 0;
+
+        if (ahead < polygons->count - h->first)
+            __builtin_prefetch(&table[h->hashes[ahead] & (slots - 1)], 1);
 
         while (probes < PROBES_MAX && table[at] != EMPTY &&
                ((table[at] ^ own) > INDEX || !equal_polygons_are(polygons, table[at] & INDEX, i))) {
@@ -87,6 +102,25 @@ size_t equal_polygons_find(const struct ray_tree_polygons *polygons, size_t firs
         same[i] = (uint32_t)table[at];
         others += same[i] != i;
     }
+    return others;
+}
+
+size_t equal_polygons_find(const struct ray_tree_polygons *polygons, size_t first, uint32_t *same)
+{
+    size_t count = polygons->count - first, slots = 2 * PROBES_MAX, others = SIZE_MAX;
+    struct hashing h = {polygons, first, malloc(count * sizeof *h.hashes)};
+    struct err err = {.code = ERR_OK};
+    uint64_t *table;
+
+    while (slots < 2 * count)
+        slots *= 2;
+    table = malloc(slots * sizeof *table);
+    if (h.hashes && table) {
+        crew_run(polygons->crew, NULL, hash_work, &h, (count + CHUNK - 1) / CHUNK, &err);
+        memset(table, 0xff, slots * sizeof *table);
+        others = table_fill(&h, table, slots, same);
+    }
+    free(h.hashes);
     free(table);
     return others;
 }

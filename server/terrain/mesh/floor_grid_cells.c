@@ -58,6 +58,21 @@ static int edge_scale(double smaller)
     return scale;
 }
 
+static inline void edge_put(const struct column_lane *lane, unsigned edge, int x, int y, int c)
+{
+    lane->ab[edge * lane->step] = (int8_t)x;
+    lane->ab[edge * lane->step + 1] = (int8_t)y;
+    lane->c[edge * lane->step / 2] = (int16_t)c;
+}
+
+/* Of edges that are none: all of the cell is inside, is outside, or is left to the lines. */
+enum {
+    EDGE_HIGH = 1 << COLUMN_SHIFT,
+    EDGE_INSIDE = (2 * COLUMN_SCALE * COLUMN_UNIT + COLUMN_DOUBT) / EDGE_HIGH,
+    EDGE_OUTSIDE = -EDGE_INSIDE,
+    EDGE_UNCERTAIN = COLUMN_DOUBT / EDGE_HIGH
+};
+
 /* a, b and c in units of a, b <= 1, with x and y from -0.5 to 0.5 in the cell. */
 static void edge_set(const struct column_lane *lane, unsigned edge, double a, double b, double c)
 {
@@ -65,11 +80,8 @@ static void edge_set(const struct column_lane *lane, unsigned edge, double a, do
     double unit = (double)scale * COLUMN_UNIT, high = 1 << COLUMN_SHIFT;
     int x = to_integer(a * scale, COLUMN_SCALE), y = to_integer(b * scale, COLUMN_SCALE);
 
-    lane->ab[edge * lane->step] = (int8_t)x;
-    lane->ab[edge * lane->step + 1] = (int8_t)y;
-    lane->c[edge * lane->step / 2] =
-        (int16_t)(to_integer((c * unit + COLUMN_DOUBT) / high, INT16_MAX) -
-                  COLUMN_MIDDLE * (x + y));
+    edge_put(lane, edge, x, y,
+             to_integer((c * unit + COLUMN_DOUBT) / high, INT16_MAX) - COLUMN_MIDDLE * (x + y));
 }
 
 void outline_set(struct outline *o, const struct mesh *mesh, uint32_t polygon)
@@ -124,7 +136,7 @@ static void lane_set(const struct column_lane *lane, const struct grid_maker *m,
     *lane->polygon = polygon | column_level(m->grid, (double)range.max) << COLUMN_HIGH_SHIFT |
                      column_level(m->grid, (double)range.min) << COLUMN_LOW_SHIFT;
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
-        edge_set(lane, k, 0, 0, 2);
+        edge_put(lane, k, 0, 0, EDGE_INSIDE);
     for (uint32_t i = 0; i < outline.face.count; i++) {
         struct mesh_line line = outline_line(&outline, i);
         double a = line.a * w, b = line.b * h, along = fabs(a), across = fabs(b);
@@ -135,7 +147,7 @@ static void lane_set(const struct column_lane *lane, const struct grid_maker *m,
             continue;
         if (edges == COLUMN_EDGES ||
             !(c >= -1.001 && along * unit <= 1.001 && across * unit <= 1.001)) {
-            edge_set(lane, COLUMN_EDGES - 1, 0, 0, 0); /* uncertain everywhere */
+            edge_put(lane, COLUMN_EDGES - 1, 0, 0, EDGE_UNCERTAIN);
             break;
         }
         /* a place is the middle of its unit */
@@ -155,7 +167,7 @@ void grid_blocks_set(struct column_block *block, const struct grid_maker *m, con
     for (uint32_t i = count; i % COLUMN_LANES != 0; i++) { /* nothing is in these */
         struct column_lane lane = column_lane(block, count, i);
 
-        edge_set(&lane, 0, 0, 0, -2);
+        edge_put(&lane, 0, 0, 0, EDGE_OUTSIDE);
         *lane.polygon = COLUMN_NONE;
     }
     if (count > STACK_LEAST)

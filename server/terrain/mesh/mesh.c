@@ -14,6 +14,7 @@
 #include "terrain/mesh/mesh.h"
 
 #include "base/check.h"
+#include "terrain/crew.h"
 #include "terrain/mesh/mesh_contact.h"
 #include "terrain/mesh/convex_parts.h"
 #include "terrain/radial/radial.h"
@@ -176,6 +177,28 @@ static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *
     return draft_make(draft, soup, options, err);
 }
 
+/* What needs nothing but the polygons, and has no parts. */
+struct first_work {
+    void *image;
+    struct mesh *mesh;
+    struct crew *crew;
+    struct err *err;
+};
+
+enum { SEAL, SAME, FIRST_WORKS };
+
+static void first_work(void *context, size_t part)
+{
+    const struct first_work *w = context;
+
+    if (part == SEAL) {
+        mesh_image_seal(w->image);
+        memcpy(w->mesh->content, w->mesh->header->content, sizeof w->mesh->content);
+    } else {
+        mesh_same_make(w->mesh, w->crew, w->err);
+    }
+}
+
 static struct mesh *draft_image(struct draft *draft, const struct mesh_options *options,
                                 struct err *err)
 {
@@ -191,7 +214,12 @@ static struct mesh *draft_image(struct draft *draft, const struct mesh_options *
         free(image);
         return NULL;
     }
+    struct err same_err = {.code = ERR_OK};
+    struct first_work work = {image, mesh, options->crew, &same_err};
+
     if (pace_step(options->pace, PACE_UNITS, err) ||
+        crew_run(options->crew, options->pace, first_work, &work, FIRST_WORKS, err) ||
+        (same_err.code && (*err = same_err, true)) ||
         mesh_structures_make(mesh, &making, options->without_rays, err)) {
         mesh_unref(mesh);
         return NULL;

@@ -44,7 +44,7 @@ bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32
  * Finds equal polygons (mesh->same), before grid and trees are made. ERR_NO_MEMORY. About
  * 0.1 µs a polygon.
  */
-enum err_code mesh_same_make(struct mesh *mesh, struct err *err);
+enum err_code mesh_same_make(struct mesh *mesh, struct crew *crew, struct err *err);
 
 /*
  * The same of a mesh that `old` became by an edit; map as mesh_rays_edit, kept: its first new
@@ -60,8 +60,8 @@ enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const ui
 bool mesh_same_validate(const struct mesh *mesh, struct err *err);
 
 /*
- * Makes the grid, and the tree of boxes; without_rays: the tree only where contact needs it.
- * ERR_NO_MEMORY, ERR_TOO_LARGE, or the error of the pace. About 1 µs a triangle.
+ * Makes the grid, and the tree of boxes, after mesh_same_make; without_rays: the tree only where
+ * contact needs it. ERR_NO_MEMORY, ERR_TOO_LARGE, or the error of the pace. About 1 µs a triangle.
  */
 enum err_code mesh_structures_make(struct mesh *mesh, const struct mesh_making *making,
                                    bool without_rays, struct err *err);

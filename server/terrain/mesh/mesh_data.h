@@ -261,8 +261,8 @@ void mesh_image_seal(void *image);
 uint64_t mesh_header_checksum(const void *header, size_t length);
 
 /*
- * The image of a set, sealed, as small as it may be: the caller's, from aligned_alloc. The header
- * has all but counts, sizes and offsets, which it gets. NULL: no memory, or too large.
+ * The image of a set, not sealed, as small as it may be: the caller's, from aligned_alloc. The
+ * header has all but counts, sizes and offsets, which it gets. NULL: no memory, or too large.
  */
 struct convex_parts;
 void *mesh_image_make(struct mesh_header *header, const struct convex_parts *set, struct err *err);

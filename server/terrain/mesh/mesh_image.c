@@ -214,7 +214,6 @@ void *mesh_image_make(struct mesh_header *h, const struct convex_parts *set, str
             memcpy(image + h->offset[s], from[s], mesh_section_bytes(h, s));
     vertices_put(h, set, image + h->offset[MESH_VERTICES]);
     mesh_image_clear_gaps(image, h);
-    mesh_image_seal(image);
     return image;
 }
 
@@ -435,7 +434,7 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     }
     if (is_borrowed)
         mesh->own = NULL;
-    if (arrays_check(mesh, err) ||
+    if (arrays_check(mesh, err) || mesh_same_make(mesh, NULL, err) ||
         mesh_structures_make(mesh, &(struct mesh_making){0}, false, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;

@@ -235,6 +235,8 @@ void *mesh_image_of_old(const void *image, size_t length, size_t *new_length, st
     } else {
         header = header_of(&old, &set);
         made = mesh_image_make(&header, &set, err);
+        if (made)
+            mesh_image_seal(made);
         *new_length = header.bytes;
     }
     free(set.polygons);

@@ -62,8 +62,8 @@ enum err_code mesh_rays_make(struct mesh *mesh, const struct mesh_making *making
 enum err_code mesh_structures_make(struct mesh *mesh, const struct mesh_making *making,
                                    bool without_rays, struct err *err)
 {
-    if (mesh_same_make(mesh, err) || pace_step(making->pace, PACE_UNITS, err) ||
-        floor_grid_make(mesh, making, err) || pace_step(making->pace, PACE_UNITS, err))
+    if (pace_step(making->pace, PACE_UNITS, err) || floor_grid_make(mesh, making, err) ||
+        pace_step(making->pace, PACE_UNITS, err))
         return err->code;
     if (!without_rays || mesh->grid.side == 0)
         mesh_rays_make(mesh, making, err);

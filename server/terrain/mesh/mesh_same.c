@@ -20,11 +20,12 @@ static enum err_code no_memory(const struct mesh *mesh, struct err *err)
 
 /* Those before `kept` are known already, `others` of them not the first of their kind. */
 static enum err_code same_finish(struct mesh *mesh, uint32_t *same, size_t kept, size_t others,
-                                 struct err *err)
+                                 struct crew *crew, struct err *err)
 {
     size_t count = mesh->header->count[MESH_POLYGONS], more = 0;
     struct ray_tree_polygons polygons = mesh_ray_polygons(mesh, count);
 
+    polygons.crew = crew;
     if (kept < count)
         more = equal_polygons_find(&polygons, kept, same);
     free(mesh->same);
@@ -38,11 +39,11 @@ static enum err_code same_finish(struct mesh *mesh, uint32_t *same, size_t kept,
     return err->code = ERR_OK;
 }
 
-enum err_code mesh_same_make(struct mesh *mesh, struct err *err)
+enum err_code mesh_same_make(struct mesh *mesh, struct crew *crew, struct err *err)
 {
     uint32_t *same = malloc(mesh->header->count[MESH_POLYGONS] * sizeof *same);
 
-    return same ? same_finish(mesh, same, 0, 0, err) : no_memory(mesh, err);
+    return same ? same_finish(mesh, same, 0, 0, crew, err) : no_memory(mesh, err);
 }
 
 enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const uint32_t *map,
@@ -72,7 +73,7 @@ enum err_code mesh_same_edit(struct mesh *mesh, const struct mesh *old, const ui
         same[now] = first;
         others += first != now;
     }
-    return same_finish(mesh, same, kept, others, err);
+    return same_finish(mesh, same, kept, others, NULL, err);
 }
 
 bool mesh_same_validate(const struct mesh *mesh, struct err *err)
