@@ -615,7 +615,7 @@ for query_, status_, word_ in LAYER_QUERIES:
     case(f"PUT layer?{query_} is {status_} and names {word_}", refuse, status_, "PUT",
          f"{LAND}/layers/ground?{query_}", PNG_BODY, (word_,), media="image/png")
 
-for media_ in ("image/jpeg", "model/x3d+xml", "text/html", "application/json", "image/tiff", "x"):
+for media_ in ("image/jpeg", "model/x3d+xml", "text/html", "application/json", "image/gif", "x"):
     case(f"PUT of a layer as {media_} is 415 and named", refuse, 415, "PUT",
          f"{LAND}/layers/ground?spacing=1,1", PNG_BODY, (media_,), media=media_)
 case("PUT of a layer without a Content-Type is 415", refuse, 415, "PUT",
