@@ -721,3 +721,32 @@ struct kota_request *kota_patch_events(const char *locale, uint32_t patch)
 {
     return as_stream(ask_new("GET", PATCH "/events", locale, patch));
 }
+
+/* ---- watches --------------------------------------------------------------------------------- */
+
+static struct kota_request *with_json(struct kota_request *request, const char *json)
+{
+    if (request)
+        kota_request_body(request, "application/json", json, strlen(json));
+    return request;
+}
+
+struct kota_request *kota_post_watch(const char *locale, const char *questions)
+{
+    return with_json(ask_new("POST", LOCALE "/watches", locale), questions);
+}
+
+struct kota_request *kota_patch_watch(const char *watch, const char *change)
+{
+    return with_json(ask_new("PATCH", "/v1/watches/%s", watch), change);
+}
+
+struct kota_request *kota_delete_watch(const char *watch)
+{
+    return ask_new("DELETE", "/v1/watches/%s", watch);
+}
+
+struct kota_request *kota_watch_events(const char *watch)
+{
+    return as_stream(ask_new("GET", "/v1/watches/%s", watch));
+}

@@ -885,6 +885,16 @@ struct kota_request *kota_events(void); /* all locales */
 struct kota_request *kota_locale_events(const char *locale);
 struct kota_request *kota_patch_events(const char *locale, uint32_t patch);
 
+/*
+ * Standing questions. `questions` and `change` are JSON as the document has it: bodies of calls,
+ * each with "ids"; and {"add":{…},"remove":[…]}. The answer names the watch; kota_watch_events is
+ * for kota_watch: all answers, then those that change.
+ */
+struct kota_request *kota_post_watch(const char *locale, const char *questions);
+struct kota_request *kota_patch_watch(const char *watch, const char *change);
+struct kota_request *kota_delete_watch(const char *watch);
+struct kota_request *kota_watch_events(const char *watch);
+
 /* ---- replicas: the same ground in this process ----------------------------------------------- */
 
 /*

@@ -98,8 +98,7 @@ export class Kota {
    * One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
    * @param {string} method @param {string} path with its query
    * @param {CallOptions} [options]
-   * @returns {Promise<Answer>}
-   */
+   * @returns {Promise<Answer>} */
   async call(method, path, options = {}) {
     const body = options.body;
     /** @type {Asked} */
@@ -248,8 +247,7 @@ export class Kota {
 
   /**
    * @param {ReadOptions & {after?: number, limit?: number}} [options]
-   * @returns {Promise<any>} the last writes, in `entries`, and `next`
-   */
+   * @returns {Promise<any>} the last writes, in `entries`, and `next` */
   audit(options = {}) {
     return this.#read("/v1/audit", options);
   }
@@ -270,8 +268,7 @@ export class Kota {
    * All locales by id, page by page; with `limit` one page, of those after the id `after`.
    * @param {ReadOptions & {layers?: boolean, limit?: number, after?: string}} [options]
    *   layers: each with its layers
-   * @returns {Promise<ListedLocale[]>}
-   */
+   * @returns {Promise<ListedLocale[]>} */
   async locales(options = {}) {
     let page = await this.#read("/v1/locales", options);
     /** @type {ListedLocale[]} */
@@ -291,8 +288,7 @@ export class Kota {
   /**
    * Makes a locale, or replaces its manifest.
    * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
-   * @returns {Promise<Locale>}
-   */
+   * @returns {Promise<Locale>} */
   putLocale(id, manifest, options = {}) {
     return this.#write("PUT", place(id), options, { json: manifest });
   }
@@ -305,8 +301,7 @@ export class Kota {
   /**
    * A layer as a file.
    * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
-   * @returns {Promise<Answer>} `buffer`, and its Content-Type
-   */
+   * @returns {Promise<Answer>} `buffer`, and its Content-Type */
   layer(id, layer, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}${query(question)}`, call);
@@ -319,8 +314,7 @@ export class Kota {
    * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
    * @param {string} type image/png, application/vnd.kota.f32, model/obj, …
    * @param {WriteOptions & LayerOptions & Record<string, any>} [options]
-   * @returns {Promise<Locale>}
-   */
+   * @returns {Promise<Locale>} */
   putLayer(id, layer, body, type, options = {}) {
     return this.#write("PUT", `${place(id)}/layers/${encodeURIComponent(layer)}`, options,
       { body, type });
@@ -364,8 +358,7 @@ export class Kota {
    * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
    *         {brush: any, layer?: string}} edit
    * @param {WriteOptions} [options]
-   * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
-   */
+   * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
   edit(id, edit, options = {}) {
     return this.#write("POST", `${place(id)}/edits`, options, { json: edit });
   }
@@ -374,8 +367,7 @@ export class Kota {
    * The same with samples as bytes; NaN makes a hole.
    * @param {string} id @param {number[]} rect [c0, r0, cols, rows] @param {Float32Array} heights
    * @param {WriteOptions & {op?: "set"|"add", layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
-   */
+   * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
   editSamples(id, rect, heights, options = {}) {
     return this.#write("POST", `${place(id)}/edits`, { ...options, rect },
       { body: heights, type: "application/vnd.kota.f32" });
@@ -384,8 +376,7 @@ export class Kota {
   /**
    * What has changed since a revision; NotFoundError (410): too long ago.
    * @param {string} id @param {number} since @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number, rects: number[][]}>}
-   */
+   * @returns {Promise<{locale: string, revision: number, rects: number[][]}>} */
   diff(id, since, options = {}) {
     return this.#read(`${place(id)}/diff`, { ...options, since });
   }
@@ -395,8 +386,7 @@ export class Kota {
   /**
    * @param {string} id @param {number} x @param {number} y
    * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number} & HeightItem>}
-   */
+   * @returns {Promise<{locale: string, revision: number} & HeightItem>} */
   getHeight(id, x, y, options = {}) {
     return this.#read(`${place(id)}/height`, { ...options, x, y });
   }
@@ -404,8 +394,7 @@ export class Kota {
   /**
    * @param {string} id @param {number[][]} points [x, y] each
    * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
-   * @returns {Promise<Results<HeightItem>>}
-   */
+   * @returns {Promise<Results<HeightItem>>} */
   height(id, points, options = {}) {
     return this.#ask(`${place(id)}/height`, { ...options, points });
   }
@@ -413,8 +402,7 @@ export class Kota {
   /**
    * @param {string} id @param {number[][]} path corners
    * @param {ReadOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
-   * @returns {Promise<Results<any>>}
-   */
+   * @returns {Promise<Results<any>>} */
   profile(id, path, options) {
     return this.#ask(`${place(id)}/profile`, { ...options, path });
   }
@@ -422,8 +410,7 @@ export class Kota {
   /**
    * @param {string} id @param {number} x @param {number} y @param {number} z
    * @param {ReadOptions & Reach & {layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number} & ContactItem>}
-   */
+   * @returns {Promise<{locale: string, revision: number} & ContactItem>} */
   getContact(id, x, y, z, options = {}) {
     return this.#read(`${place(id)}/contact`, { ...options, x, y, z });
   }
@@ -432,8 +419,7 @@ export class Kota {
    * Floors below and ceilings above.
    * @param {string} id @param {number[][]} points [x, y, z] each
    * @param {ReadOptions & Reach & {layer?: string}} [options]
-   * @returns {Promise<Results<ContactItem>>}
-   */
+   * @returns {Promise<Results<ContactItem>>} */
   contact(id, points, options = {}) {
     return this.#ask(`${place(id)}/contact`, { ...options, points });
   }
@@ -442,8 +428,7 @@ export class Kota {
    * Planes under footprints of three points and more.
    * @param {string} id @param {number[][][]} footprints
    * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
-   * @returns {Promise<Results<any>>}
-   */
+   * @returns {Promise<Results<any>>} */
   contactFootprints(id, footprints, options = {}) {
     return this.#ask(`${place(id)}/contact`, { ...options, footprints });
   }
@@ -451,8 +436,7 @@ export class Kota {
   /**
    * @param {string} id @param {number[]} origin @param {number[]} direction
    * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
-   * @returns {Promise<{locale: string, revision: number} & RayItem>}
-   */
+   * @returns {Promise<{locale: string, revision: number} & RayItem>} */
   getRay(id, origin, direction, options = {}) {
     return this.#read(`${place(id)}/ray`, { ...options, origin, direction });
   }
@@ -462,8 +446,7 @@ export class Kota {
    * @param {string} id @param {Ray[]} rays
    * @param {ReadOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
    *   trace?: boolean}} [options]
-   * @returns {Promise<Results<RayItem & {hits?: any[]}>>}
-   */
+   * @returns {Promise<Results<RayItem & {hits?: any[]}>>} */
   ray(id, rays, options = {}) {
     return this.#ask(`${place(id)}/ray`, { ...options, rays });
   }
@@ -471,8 +454,7 @@ export class Kota {
   /**
    * @param {string} id @param {number[]} from @param {number[]} to
    * @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   getLos(id, from, to, options = {}) {
     return this.#read(`${place(id)}/los`, { ...options, from, to });
   }
@@ -481,8 +463,7 @@ export class Kota {
    * Lines of sight; with mode "all" each result has `hits`, all that is between.
    * @param {string} id @param {{from: number[], to: number[]}[]} segments
    * @param {ReadOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
-   * @returns {Promise<Results<any>>}
-   */
+   * @returns {Promise<Results<any>>} */
   los(id, segments, options = {}) {
     return this.#ask(`${place(id)}/los`, { ...options, segments });
   }
@@ -491,8 +472,7 @@ export class Kota {
    * Does a light reach these points, and what is between?
    * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
    *   light @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<Results<{lit: boolean, occluder: any}>>}
-   */
+   * @returns {Promise<Results<{lit: boolean, occluder: any}>>} */
   lit(id, points, light, options = {}) {
     return this.#ask(`${place(id)}/lit`, { ...options, points, light });
   }
@@ -501,8 +481,7 @@ export class Kota {
    * What moved shapes touch first; places are of their middles.
    * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
    * @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<Results<TouchItem>>}
-   */
+   * @returns {Promise<Results<TouchItem>>} */
   sweep(id, items, options = {}) {
     return this.#ask(`${place(id)}/sweep`, { ...options, items });
   }
@@ -510,8 +489,7 @@ export class Kota {
   /**
    * Where shapes that walk come to; with `claimed`, could they be there by now?
    * @param {string} id @param {MoveQuestion[]} items @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<Results<MovedItem>>}
-   */
+   * @returns {Promise<Results<MovedItem>>} */
   move(id, items, options = {}) {
     return this.#ask(`${place(id)}/move`, { ...options, items });
   }
@@ -530,8 +508,7 @@ export class Kota {
    * What a pixel shows, or several, or a rectangle or lasso of the screen.
    * @param {string} id @param {ReadOptions & {viewport: number[]} & Record<string, any>} question
    *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   pick(id, question) {
     return this.#ask(`${place(id)}/pick`, question);
   }
@@ -559,8 +536,7 @@ export class Kota {
   /**
    * @param {number[][]} points of the world
    * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
-   * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>}
-   */
+   * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>} */
   worldContact(points, options = {}) {
     return this.#ask("/v1/contact", { ...options, points });
   }
@@ -569,8 +545,7 @@ export class Kota {
    * @param {number[][][]} footprints
    * @param {ReadOptions & {reach_up?: number, max_distance?: number, hints?: (string|null)[]}}
    *   [options]
-   * @returns {Promise<{results: any[]}>}
-   */
+   * @returns {Promise<{results: any[]}>} */
   worldContactFootprints(footprints, options = {}) {
     return this.#ask("/v1/contact", { ...options, footprints });
   }
@@ -595,8 +570,7 @@ export class Kota {
    *         samples?: number, interpolation?: "nearest"|"bilinear"|"triangle",
    *         nodata_value?: number|null, format?: "json"|"geojson", dataset?: string}} question
    *         places are [lat, lng]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   elevation(question) {
     const { dataset, ...rest } = question;
     const text = (/** @type {string|number[][]|undefined} */ places) =>
@@ -627,8 +601,7 @@ export class Kota {
    * @template {Floats} F
    * @param {string} path @param {F} numbers @param {number} each @param {number} out
    * @param {ReadOptions & Record<string, any>} options
-   * @returns {Promise<{values: F, revision: number}>}
-   */
+   * @returns {Promise<{values: F, revision: number}>} */
   async #floatBatch(path, numbers, each, out, options) {
     const { answer, revision } = await this.#batch(path, numbers, each, options);
     const Kind = /** @type {any} */ (numbers.constructor);
@@ -693,8 +666,7 @@ export class Kota {
    * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
    * @param {string} id @param {Floats} points
    * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
-   * @returns {Promise<{values: Uint8Array, revision: number}>}
-   */
+   * @returns {Promise<{values: Uint8Array, revision: number}>} */
   async containsBatch(id, points, options = {}) {
     const { answer, revision } = await this.#batch(`${place(id)}/contains`, points, 3, options);
     return { values: new Uint8Array(answer.buffer), revision };
@@ -709,8 +681,7 @@ export class Kota {
 
   /**
    * The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
-   * @returns {Promise<Answer>}
-   */
+   * @returns {Promise<Answer>} */
   model(id, options = {}) {
     return this.get(`/v1/models/${encodeURIComponent(id)}`, asRead(options).call);
   }
@@ -746,16 +717,14 @@ export class Kota {
   /**
    * Settles and writes a patch back, or throws it away. May take as long as the sand does.
    * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   deletePatch(id, n, options = {}) {
     return this.#write("DELETE", `${place(id)}/patches/${n}`, options);
   }
 
   /**
    * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   postPatchBody(id, n, body, options = {}) {
     return this.#write("POST", `${place(id)}/patches/${n}/bodies`, options, { json: body });
   }
@@ -771,8 +740,7 @@ export class Kota {
   /**
    * @param {string} id @param {number} n
    * @param {ReadOptions & {width?: number, height?: number}} [options]
-   * @returns {Promise<ArrayBuffer>} a PNG
-   */
+   * @returns {Promise<ArrayBuffer>} a PNG */
   async patchView(id, n, options = {}) {
     const { call, question } = asRead(options);
     return (await this.get(`${place(id)}/patches/${n}/view.png${query(question)}`, call)).buffer;
@@ -782,8 +750,7 @@ export class Kota {
    * The surface of a patch as it is now, row by row from the smallest y, with its headers
    * (Kota-Rect, Kota-Grid, Kota-State). @param {string} id @param {number} n
    * @param {ReadOptions & {per_cell?: number}} [options] points a cell's side
-   * @returns {Promise<Answer>} float32, little-endian
-   */
+   * @returns {Promise<Answer>} float32, little-endian */
   patchSurface(id, n, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/patches/${n}/surface.f32${query(question)}`, call);
@@ -796,8 +763,7 @@ export class Kota {
    * @param {string} id @param {number} level @param {number} column @param {number} row
    * @param {ReadOptions & {format?: "png16"|"terrarium"|"f32", kind?: "sampled"|"min"|"max",
    *         layer?: string}} [options]
-   * @returns {Promise<Answer>}
-   */
+   * @returns {Promise<Answer>} */
   tile(id, level, column, row, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/tiles/${level}/${column}/${row}${query(question)}`, call);
@@ -809,8 +775,7 @@ export class Kota {
    * @param {string} id @param {string} layer
    * @param {ReadOptions & {rect?: [c0: number, r0: number, cols: number, rows: number],
    *         step?: number, rows?: "south"|"north", format?: "f32"|"f64"|"r16"|"json"}} [options]
-   * @returns {Promise<Answer>} float32, little-endian, unless format is another
-   */
+   * @returns {Promise<Answer>} float32, little-endian, unless format is another */
   samples(id, layer, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}/samples${query(question)}`,
@@ -822,8 +787,7 @@ export class Kota {
    * @param {string} id @param {string} layer
    * @param {ReadOptions & {range?: [first: number, last: number], v?: number}} [options]
    *   range: of bytes, both inclusive; v: a revision, ConflictError once it is no longer current
-   * @returns {Promise<Answer>} `buffer`
-   */
+   * @returns {Promise<Answer>} `buffer` */
   layerTif(id, layer, options = {}) {
     const { range, ...others } = options, { call, question } = asRead(others);
     if (range) call.headers = { ...call.headers, Range: `bytes=${range[0]}-${range[1]}` };
@@ -836,8 +800,7 @@ export class Kota {
    * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
    *         void?: "edge"|"zero"|"alpha", sampling?: "point"|"mean", layer?: string, v?: number}}
    *   [options]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   demJson(id, options = {}) {
     return this.#read(`${place(id)}/dem.json`, options);
   }
@@ -847,8 +810,7 @@ export class Kota {
    * @param {string} id @param {number} z @param {number} x
    * @param {string} y with its form: "5.png", "5@2x.png", "5.f32", "5.tif"
    * @param {ReadOptions & Record<string, any>} [options] as demJson
-   * @returns {Promise<Answer>}
-   */
+   * @returns {Promise<Answer>} */
   dem(id, z, x, y, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/dem/${z}/${x}/${y}${query(question)}`, call);
@@ -859,8 +821,7 @@ export class Kota {
    * @param {string} id @param {number} z @param {number} x
    * @param {string} y with its form: "5.f32"
    * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
-   * @returns {Promise<Answer>}
-   */
+   * @returns {Promise<Answer>} */
   demGeodetic(id, z, x, y, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/dem/geodetic/${z}/${x}/${y}${query(question)}`, call);
@@ -878,8 +839,7 @@ export class Kota {
    * A layer as binary glTF: a mesh without its pose, or a heightfield.
    * @param {string} id @param {string} layer
    * @param {ReadOptions & {step?: number, v?: number}} [options]
-   * @returns {Promise<Answer>} `buffer`
-   */
+   * @returns {Promise<Answer>} `buffer` */
   layerGlb(id, layer, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/3dtiles/${encodeURIComponent(layer)}.glb${query(question)}`, call);
@@ -888,8 +848,7 @@ export class Kota {
   /**
    * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
    * @param {string} id @param {ReadOptions & {layer?: string}} [options]
-   * @returns {Promise<any>}
-   */
+   * @returns {Promise<any>} */
   terrainLayer(id, options = {}) {
     return this.#read(`${place(id)}/terrain/layer.json`, options);
   }
@@ -898,8 +857,7 @@ export class Kota {
    * A globe's tile as a quantized mesh, y from the south.
    * @param {string} id @param {number} z @param {number} x @param {number} y
    * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
-   * @returns {Promise<Answer>}
-   */
+   * @returns {Promise<Answer>} */
   terrain(id, z, x, y, options = {}) {
     const { call, question } = asRead(options);
     return this.get(`${place(id)}/terrain/${z}/${x}/${y}.terrain${query(question)}`, call);
@@ -910,8 +868,7 @@ export class Kota {
    * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
    *   localeEvents or events, or its data; a `resync` touches all
    * @param {number} zMin @param {number} zMax
-   * @returns {Promise<{z: number, x: number, y: number}[]>}
-   */
+   * @returns {Promise<{z: number, x: number, y: number}[]>} */
   async tilesOf(event, zMin, zMax) {
     const data = "data" in event ? event.data : event;
     return tilesOf(await this.locale(data.locale), data.bounds ?? null, zMin, zMax);
@@ -938,8 +895,7 @@ export class Kota {
    * @param {string} id
    * @param {import("./kota_types.js").ReplicaOptions} [options] bounds: only this rectangle of
    *   heightfields, and out to whole tiles
-   * @returns {Promise<import("./kota_replica.js").Replica>}
-   */
+   * @returns {Promise<import("./kota_replica.js").Replica>} */
   replica(id, options = {}) {
     return openReplica(this, id, options);
   }
@@ -953,8 +909,7 @@ export class Kota {
    * @param {{onEvent: (name: string, data: any, id: string) => void,
    *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
    *          lastEventId?: string, signal?: AbortSignal}} calls
-   * @returns {{close: () => void}}
-   */
+   * @returns {{close: () => void}} */
   follow(path, calls) {
     const control = new AbortController();
     const close = () => control.abort();
@@ -970,8 +925,7 @@ export class Kota {
    * The changes of all locales, one after the other, over lost connections, until the loop is left
    * or the signal aborts. Throws what the daemon refuses.
    * @param {FeedOptions & {samples?: "f32"}} [options]
-   * @returns {AsyncGenerator<FeedEvent, void, void>}
-   */
+   * @returns {AsyncGenerator<FeedEvent, void, void>} */
   events(options = {}) {
     const { samples, ...rest } = options;
     return feed(this, `/v1/events${query({ samples })}`, rest, this.#ends(options.signal));
@@ -982,8 +936,7 @@ export class Kota {
    * binary frames `data.samples` has the changed samples (Float32Array, null: ask `samples`).
    * Frames begin with `hello`, and have `data.polygons` as bytes (proto/feed.md).
    * @param {string} id @param {LocaleFeedOptions} [options]
-   * @returns {AsyncGenerator<FeedEvent, void, void>}
-   */
+   * @returns {AsyncGenerator<FeedEvent, void, void>} */
   localeEvents(id, options = {}) {
     const { bounds, layer, samples, binary, ...rest } = options;
     return feed(this, `${place(id)}/events${query({ bounds, layer, samples })}`,
@@ -996,5 +949,29 @@ export class Kota {
    */
   patchEvents(id, n, options = {}) {
     return feed(this, `${place(id)}/patches/${n}/events`, options, this.#ends(options.signal));
+  }
+  /**
+   * Standing questions about a locale; `watchEvents` has their answers.
+   * @param {string} id @param {any} questions bodies of calls, each with `ids`
+   * @returns {Promise<any>} */
+  postWatch(id, questions) {
+    return this.#ask(`${place(id)}/watches`, questions);
+  }
+
+  /** @param {string} watch @param {any} change with add, remove @returns {Promise<any>} */
+  patchWatch(watch, change) {
+    return this.#write("PATCH", `/v1/watches/${watch}`, {}, { json: change });
+  }
+
+  /** @param {string} watch @returns {Promise<any>} */
+  deleteWatch(watch) {
+    return this.#write("DELETE", `/v1/watches/${watch}`, {});
+  }
+
+  /**
+   * All answers of a watch, then those that change. @param {string} watch
+   * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>} */
+  watchEvents(watch, options = {}) {
+    return feed(this, `/v1/watches/${watch}`, options, this.#ends(options.signal));
   }
 }

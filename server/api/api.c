@@ -10,6 +10,7 @@
 
 #include "api/call.h"
 #include "api/calls/patch_wait_queue.h"
+#include "api/feed/watches.h"
 #include "api/routes.h"
 #include "base/power_of_ten.h"
 
@@ -32,6 +33,9 @@ void api_limits_init(struct api_limits *limits)
         .items_in_flight_max = 4000000,
         .json_bytes_max = (size_t)8 << 20,
         .json = json_limits_default,
+        .watches_max = 1000,
+        .watch_items_max = 250000,
+        .watch_linger_ms = 60000,
         .trace_max = 4096,
         .batch_ms_max = 30000,
         .import_ms_max = 60000,
@@ -62,6 +66,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     struct tile_cache *tiles;
     struct shell_cache *shells;
     struct light_cache *lights;
+    struct watches *watches;
     struct patch_wait_queue *patch_queue;
 
     if (!routes)
@@ -70,9 +75,11 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
     shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
     lights = light_cache_create(limits->light_cache_bytes_max, err);
+    watches = watches_create(api, err);
     patch_queue = patch_wait_queue_create(err);
-    if (!tiles || !shells || !lights || !patch_queue) {
+    if (!tiles || !shells || !lights || !watches || !patch_queue) {
         patch_wait_queue_destroy(patch_queue);
+        watches_destroy(watches);
         light_cache_destroy(lights);
         tile_cache_destroy(tiles);
         shell_cache_destroy(shells);
@@ -86,6 +93,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     api->tiles = tiles;
     api->shells = shells;
     api->lights = lights;
+    api->watches = watches;
     api->patch_queue = patch_queue;
     limits_derive(&api->limits);
     atomic_store(&api->limits_now, NULL);
@@ -103,6 +111,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
 void api_finish(struct api *api)
 {
     patch_wait_queue_destroy(api->patch_queue);
+    watches_destroy(api->watches);
     tile_cache_destroy(api->tiles);
     shell_cache_destroy(api->shells);
     light_cache_destroy(api->lights);

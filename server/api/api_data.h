@@ -31,6 +31,9 @@ struct api_limits {
     size_t items_in_flight_max; /* of all batches that are answered at one time, 4,000,000 */
     size_t json_bytes_max;      /* a JSON body, 8 MiB */
     struct json_limits json;
+    size_t watches_max;             /* 1,000 */
+    size_t watch_items_max;         /* of all watches together, 250,000 */
+    uint64_t watch_linger_ms;       /* without a reader, 60,000 */
     size_t trace_max;               /* boxes, and cells, of a traced ray: 4,096 */
     uint64_t batch_ms_max;          /* of one batch, 30,000 */
     uint64_t import_ms_max;         /* of one upload or change of polygons, 60,000 */
@@ -63,6 +66,7 @@ struct api {
     struct tile_cache *tiles;
     struct shell_cache *shells;
     struct light_cache *lights;
+    struct watches *watches;
     _Atomic int pictures;                 /* of patches, that are being drawn */
     _Atomic int surfaces;                 /* of patches, that are being measured */
     struct patch_wait_queue *patch_queue; /* requests that wait for the device of patches */

@@ -52,6 +52,10 @@
     X(elevation_post)                                                                              \
     X(dataset_get)                                                                                 \
     X(dataset_post)                                                                                \
+    X(watches_post)                                                                                \
+    X(watch_get)                                                                                   \
+    X(watch_patch)                                                                                 \
+    X(watch_delete)                                                                                \
     X(patches_post)                                                                                \
     X(patches_get)                                                                                 \
     X(patch_get)                                                                                   \

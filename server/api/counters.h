@@ -16,6 +16,7 @@ enum counter_group {
     COUNTERS_CLUSTER,
     COUNTERS_TILES,
     COUNTERS_LIGHTS,
+    COUNTERS_WATCHES,
     COUNTERS_DEVICE, /* in /metrics ahead of PATCHES */
     COUNTERS_PATCHES,
     COUNTERS_HTTP,

@@ -73,6 +73,7 @@ void numbers_read(struct api *api, struct numbers *out)
     tile_cache_stats(api->tiles, &out->tiles);
     shell_cache_stats(api->shells, &out->shells);
     light_cache_stats(api->lights, &out->lights);
+    watches_stats(api->watches, &out->watches);
     if (atomic_load(&api->state) != API_LOADING && api->sand)
         sand_stats(api->sand, &out->sand);
     for (int scale = 0; scale < SCALE_COUNT; scale++) {

@@ -4,7 +4,7 @@
 #ifndef KOTA_API_NUMBERS_H
 #define KOTA_API_NUMBERS_H
 
-#include "api/api_data.h"
+#include "api/feed/watches.h"
 #include "json/json_write.h"
 
 struct numbers {
@@ -20,6 +20,7 @@ struct numbers {
     struct tile_cache_stats tiles;
     struct shell_cache_stats shells;
     struct light_cache_stats lights;
+    struct watches_stats watches;
     struct sand_stats sand;                             /* zero without the sand thread */
     uint64_t patch_slots, patches_used, particle_steps; /* of all scales */
     uint64_t items_in_flight;                           /* of batches that are answered now */

@@ -60,6 +60,7 @@ enum { KIB = 1024 };
     }
 #define LOCALE "/v1/locales/{locale}"
 #define LAYER LOCALE "/layers/{layer}"
+#define WATCH "/v1/watches/{watch}"
 #define PATCH LOCALE "/patches/{patch}"
 
 const struct api_route api_routes[] = {
@@ -140,6 +141,13 @@ const struct api_route api_routes[] = {
     READ_BY_SIZE("dem", LOCALE "/dem/{z}/{x}/{y}", dem_get, "A map's tile of heights, XYZ."),
     READ_BY_SIZE("demGeodetic", LOCALE "/dem/geodetic/{z}/{x}/{y}", dem_geodetic_get,
                  "A globe's tile of heights, in degrees."),
+    ASK_ON_WORKER("postWatch", LOCALE "/watches", watches_post,
+                  "Questions whose answers are sent when they are others."),
+    READ("watchEvents", WATCH, watch_get, "The answers of a watch, as server-sent events."),
+    WRITE("patchWatch", READING, METHOD_PATCH, WATCH, watch_patch, HTTP_ON_WORKER, 0,
+          "Adds questions to a watch, and removes some."),
+    WRITE("deleteWatch", READING, METHOD_DELETE, WATCH, watch_delete, HTTP_ON_LOOP, KIB,
+          "Ends a watch."),
     WRITE("postPatch", PATCHES, METHOD_POST, LOCALE "/patches", patches_post, HTTP_ON_WORKER,
           256 * KIB, "Makes a square of ground granules, and lets bodies fall on it."),
     READ_ON_WORKER("patches", LOCALE "/patches", patches_get,

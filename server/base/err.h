@@ -37,6 +37,7 @@
     X(LAYER_UNKNOWN_OPTION, layer_unknown, 422, "Unknown layer")                                   \
     X(MODEL_UNKNOWN_OPTION, model_unknown, 422, "Unknown model")                                   \
     X(PATCH_UNKNOWN, patch_unknown, 404, "Unknown patch")                                          \
+    X(WATCH_UNKNOWN, watch_unknown, 404, "Unknown watch")                                          \
     X(BODY_UNKNOWN, body_unknown, 404, "Unknown body")                                             \
     X(TILE_UNKNOWN, tile_unknown, 404, "Unknown tile")                                             \
     X(METHOD_NOT_ALLOWED, method_not_allowed, 405, "Method not allowed")                           \

@@ -16,6 +16,7 @@
  * thread loads or drains (daemon/watchdog.h), so that no handler runs.
  */
 #include "api/api.h"
+#include "api/feed/watches.h"
 #include "daemon/config.h"
 #include "daemon/healthcheck.h"
 #include "daemon/watchdog.h"
@@ -95,6 +96,15 @@ static enum err_code port_file_write(const char *path, uint16_t port, const char
 static void server_wake(void *context)
 {
     http_server_wake(context);
+}
+
+/* Something was published. */
+static void world_woke(void *context)
+{
+    struct daemon *d = context;
+
+    http_server_wake(d->server);
+    watches_wake(d->api.watches);
 }
 
 static enum err_code terrain_load(struct daemon *d, struct err *err)
@@ -364,7 +374,7 @@ static enum err_code daemon_serve(struct daemon *d, int unix_listener, struct er
         return err->code;
     atomic_store(&d->api.server, d->server);
     sharing_listens(&d->sharing, config, http_server_port(d->server));
-    world_set_wake(d->world, server_wake, d->server);
+    world_set_wake(d->world, world_woke, d);
     sand_set_wake(d->sand, server_wake, d->server);
     atomic_store(&d->api.state, API_READY);
     watchdog_set_phase(d->watchdog, WATCHDOG_SERVING, 0, d->server, d->ops);

@@ -282,6 +282,8 @@ static const char *place_of(const struct err *err)
         return "body";
     case ERR_PATCH_UNKNOWN:
         return "patch";
+    case ERR_WATCH_UNKNOWN:
+        return "watch";
     case ERR_LAYER_KIND:
         return "layer";
     case ERR_UNKNOWN_PARAMETER:

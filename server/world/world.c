@@ -100,10 +100,37 @@ void world_unpin(struct world *world, size_t reader, const struct world_snapshot
     snapshot_drop(world, (struct world_snapshot *)snapshot, reader);
 }
 
+/*
+ * Threads that ask now and then share the last reader. It has gone but for these lines, so that it
+ * holds nothing back; the snapshot is held by its count. The mutex is that of seen_least:
+ * either it sees the epoch here, or the published snapshot is the new one already.
+ */
+const struct world_snapshot *world_hold(struct world *world)
+{
+    const struct world_snapshot *snapshot;
+    size_t last = world->reader_count - 1;
+
+    pthread_mutex_lock(&world->hold_mutex);
+    pthread_mutex_lock(&world->mutex);
+    atomic_store(&world->readers[last].seen, atomic_load(&world->epoch));
+    pthread_mutex_unlock(&world->mutex);
+    snapshot = world_pin(world, last);
+    world_reader_gone(world, last);
+    pthread_mutex_unlock(&world->hold_mutex);
+    return snapshot;
+}
+
+void world_release(struct world *world, const struct world_snapshot *snapshot)
+{
+    pthread_mutex_lock(&world->hold_mutex);
+    world_unpin(world, world->reader_count - 1, snapshot);
+    pthread_mutex_unlock(&world->hold_mutex);
+}
+
 void world_readers_begin(struct world *world)
 {
     pthread_mutex_lock(&world->mutex);
-    for (size_t i = 0; i < world->reader_count; i++)
+    for (size_t i = 0; i + 1 < world->reader_count; i++)
         atomic_store(&world->readers[i].seen, atomic_load(&world->epoch));
     pthread_mutex_unlock(&world->mutex);
 }
@@ -492,6 +519,7 @@ static void world_free(struct world *world)
         snapshot_destroy(atomic_load(&world->published));
     pthread_mutex_destroy(&world->mutex);
     pthread_mutex_destroy(&world->wake_mutex);
+    pthread_mutex_destroy(&world->hold_mutex);
     pthread_cond_destroy(&world->changed);
     feed_destroy(world->feed);
     moves_destroy(world->moves);
@@ -526,7 +554,7 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
                                   struct err *err)
 {
     struct world *world = calloc(1, sizeof *world);
-    size_t bytes = (reader_count + 1) * sizeof(struct reader);
+    size_t readers = reader_count + 1, bytes = readers * sizeof(struct reader);
     struct world_snapshot *first;
 
     change_kinds_check();
@@ -536,10 +564,11 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
     }
     pthread_mutex_init(&world->mutex, NULL);
     pthread_mutex_init(&world->wake_mutex, NULL);
+    pthread_mutex_init(&world->hold_mutex, NULL);
     timed_wait_init(&world->changed);
     world->store = store;
     world->limits = world->wanted = *limits;
-    world->reader_count = reader_count;
+    world->reader_count = readers;
     world->last = &world->first;
     world->last_move = &world->first_move;
     world->retired_last = &world->retired;
@@ -551,15 +580,15 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
     world->follow = sharing ? follow_create(sharing, err) : NULL;
     first = world->readers && world->feed && world->moves && world->builder &&
                     (world->ops || store) && (world->follow || !sharing)
-                ? snapshot_create(0, reader_count, err)
+                ? snapshot_create(0, readers, err)
                 : NULL;
     if (!first) {
-        err_set(err, ERR_NO_MEMORY, "no memory for %zu readers", reader_count);
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu readers", readers);
         world_free(world);
         return NULL;
     }
     memset(world->readers, 0, bytes);
-    for (size_t i = 0; i < reader_count; i++)
+    for (size_t i = 0; i < readers; i++)
         world_reader_gone(world, i);
     atomic_store(&world->published, first);
     if (pthread_create(&world->writer, NULL, writer_main, world) != 0) {

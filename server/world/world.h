@@ -335,6 +335,11 @@ void world_readers_begin(struct world *world);
 const struct world_snapshot *world_pin(struct world *world, size_t reader);
 void world_unpin(struct world *world, size_t reader, const struct world_snapshot *snapshot);
 
+/* The same for a thread that is no reader, until world_release; waits for the writer at most. Any
+ * thread. */
+const struct world_snapshot *world_hold(struct world *world);
+void world_release(struct world *world, const struct world_snapshot *snapshot);
+
 /* The reader holds only its pinned snapshots. Reader's thread; never waits. */
 void world_reader_quiet(struct world *world, size_t reader);
 

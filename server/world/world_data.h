@@ -66,7 +66,8 @@ struct world {
     _Atomic(struct world_snapshot *) published;
     _Atomic uint64_t epoch;
     struct reader *readers;
-    size_t reader_count;
+    size_t reader_count;        /* the last one is that of world_hold */
+    pthread_mutex_t hold_mutex; /* of it */
     struct world_limits limits; /* the writer's own, but for the start */
     _Atomic uint64_t writer_turns;
     struct store *store;   /* NULL: in memory only */

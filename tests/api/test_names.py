@@ -13,7 +13,7 @@ with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file
 CALLS = [(path, method, operation) for path, item in document["paths"].items()
          for method, operation in item.items() if method != "parameters"]
 SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch",
-            "bodies": "body", "tiles": "tile", "edits": "edit"}
+            "bodies": "body", "tiles": "tile", "edits": "edit", "watches": "watch"}
 # Paths whose words would not say what they are.
 OTHER = {"/": "index", "/v1": "calls", "/docs/errors": "docsErrors",
          "/v1/compat/elevation/{dataset}": "datasetElevation",
@@ -36,14 +36,17 @@ def rule(path, method):
     item = document["paths"][path]
     literal = [part for part in path.split("/") if part and not part.startswith("{")]
     word = (literal or [""])[-1].partition(".")[0]
-    makes = method == "post" and path + "/{" + SINGULAR.get(word, "") + "}" in document["paths"]
+    makes = method == "post" and (path + "/{" + SINGULAR.get(word, "") + "}" in document["paths"] or
+                                  word == "watches")
     if path.endswith("}") or makes or word == "edits":
         word = SINGULAR.get(word, word)
     for part, owner in OWNER:
         if part in path:
             word = owner + word.capitalize()
-    if path in ("/v1/contact", "/v1/ray"):
+    if path in ("/v1/contact", "/v1/ray", "/v1/pick"):
         word = "world" + word.capitalize()
+    if method == "get" and path.endswith("/{watch}"):
+        word = "watchEvents"  # `watch` would be what libkota follows any feed with
     word = OTHER.get(path, word)
     verb = {"get": "get" if "post" in item and path[-8:] != "/patches" else "",
             "post": "post" if makes else ""}.get(method, method)
@@ -81,7 +84,7 @@ def _():
 
 @test("a path parameter is named after what it names")
 def _():
-    known = {"locale", "layer", "patch", "body", "model", "dataset", "level", "column", "row", "file",
+    known = {"locale", "layer", "patch", "watch", "body", "model", "dataset", "level", "column", "row", "file",
              "z", "x", "y"}  # of maps, as all of them say
     for path in document["paths"]:
         check(set(re.findall(r"{(\w+)}", path)) <= known, path)

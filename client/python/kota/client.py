@@ -660,3 +660,25 @@ class Client:
         """States of a patch and poses of its bodies."""
         return Feed(self._transport, _place(locale, "patches", patch, "events"), since,
                     self._silence_s)
+
+    # ---- standing questions ----------------------------------------------------------------------
+
+    def post_watch(self, locale: str, **questions: Any) -> Answer:
+        """A watch: bodies of calls, each with ids, e.g. contact={"points": [[1, 2, 9]], "ids": [7]}.
+
+        Its `watch` is the name for `watch_events`. Options: height, contact, ray, los, lit,
+        contains, sweep.
+        """
+        return self._ask(_place(locale, "watches"), questions)
+
+    def patch_watch(self, watch: str, **change: Any) -> Answer:
+        """Removes items and adds others. Options: add, as in `post_watch`, and remove, ids."""
+        return self.call("PATCH", f"/v1/watches/{quote(watch)}", json=change)
+
+    def delete_watch(self, watch: str) -> Answer:
+        """Ends a watch."""
+        return self.call("DELETE", f"/v1/watches/{quote(watch)}")
+
+    def watch_events(self, watch: str) -> Feed:
+        """All answers of a watch, then those that change: `answers`, each with id and answer."""
+        return Feed(self._transport, f"/v1/watches/{quote(watch)}", None, self._silence_s)

@@ -29,8 +29,7 @@ export class Kota {
      * One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
      * @param {string} method @param {string} path with its query
      * @param {CallOptions} [options]
-     * @returns {Promise<Answer>}
-     */
+     * @returns {Promise<Answer>} */
     call(method: string, path: string, options?: CallOptions): Promise<Answer>;
     /** @param {string} path @param {CallOptions} [options] @returns {Promise<Answer>} */
     get(path: string, options?: CallOptions): Promise<Answer>;
@@ -71,8 +70,7 @@ export class Kota {
     limits(options?: ReadOptions): Promise<Record<string, number>>;
     /**
      * @param {ReadOptions & {after?: number, limit?: number}} [options]
-     * @returns {Promise<any>} the last writes, in `entries`, and `next`
-     */
+     * @returns {Promise<any>} the last writes, in `entries`, and `next` */
     audit(options?: ReadOptions & {
         after?: number;
         limit?: number;
@@ -85,8 +83,7 @@ export class Kota {
      * All locales by id, page by page; with `limit` one page, of those after the id `after`.
      * @param {ReadOptions & {layers?: boolean, limit?: number, after?: string}} [options]
      *   layers: each with its layers
-     * @returns {Promise<ListedLocale[]>}
-     */
+     * @returns {Promise<ListedLocale[]>} */
     locales(options?: ReadOptions & {
         layers?: boolean;
         limit?: number;
@@ -97,16 +94,14 @@ export class Kota {
     /**
      * Makes a locale, or replaces its manifest.
      * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
-     * @returns {Promise<Locale>}
-     */
+     * @returns {Promise<Locale>} */
     putLocale(id: string, manifest: Manifest, options?: WriteOptions): Promise<Locale>;
     /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLocale(id: string, options?: WriteOptions): Promise<void>;
     /**
      * A layer as a file.
      * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
-     * @returns {Promise<Answer>} `buffer`, and its Content-Type
-     */
+     * @returns {Promise<Answer>} `buffer`, and its Content-Type */
     layer(id: string, layer: string, options?: ReadOptions & {
         format?: string;
     }): Promise<Answer>;
@@ -117,8 +112,7 @@ export class Kota {
      * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
      * @param {string} type image/png, application/vnd.kota.f32, model/obj, …
      * @param {WriteOptions & LayerOptions & Record<string, any>} [options]
-     * @returns {Promise<Locale>}
-     */
+     * @returns {Promise<Locale>} */
     putLayer(id: string, layer: string, body: ArrayBuffer | ArrayBufferView | string, type: string, options?: WriteOptions & LayerOptions & Record<string, any>): Promise<Locale>;
     /** @param {string} id @param {string} layer @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLayer(id: string, layer: string, options?: WriteOptions): Promise<void>;
@@ -150,8 +144,7 @@ export class Kota {
      * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
      *         {brush: any, layer?: string}} edit
      * @param {WriteOptions} [options]
-     * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
-     */
+     * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
     edit(id: string, edit: {
         rect: number[];
         op?: "set" | "add";
@@ -169,8 +162,7 @@ export class Kota {
      * The same with samples as bytes; NaN makes a hole.
      * @param {string} id @param {number[]} rect [c0, r0, cols, rows] @param {Float32Array} heights
      * @param {WriteOptions & {op?: "set"|"add", layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>}
-     */
+     * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
     editSamples(id: string, rect: number[], heights: Float32Array, options?: WriteOptions & {
         op?: "set" | "add";
         layer?: string;
@@ -182,8 +174,7 @@ export class Kota {
     /**
      * What has changed since a revision; NotFoundError (410): too long ago.
      * @param {string} id @param {number} since @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number, rects: number[][]}>}
-     */
+     * @returns {Promise<{locale: string, revision: number, rects: number[][]}>} */
     diff(id: string, since: number, options?: ReadOptions & {
         layer?: string;
     }): Promise<{
@@ -194,8 +185,7 @@ export class Kota {
     /**
      * @param {string} id @param {number} x @param {number} y
      * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number} & HeightItem>}
-     */
+     * @returns {Promise<{locale: string, revision: number} & HeightItem>} */
     getHeight(id: string, x: number, y: number, options?: ReadOptions & {
         interp?: Interp;
         fields?: string[];
@@ -207,8 +197,7 @@ export class Kota {
     /**
      * @param {string} id @param {number[][]} points [x, y] each
      * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
-     * @returns {Promise<Results<HeightItem>>}
-     */
+     * @returns {Promise<Results<HeightItem>>} */
     height(id: string, points: number[][], options?: ReadOptions & {
         interp?: Interp;
         fields?: string[];
@@ -217,8 +206,7 @@ export class Kota {
     /**
      * @param {string} id @param {number[][]} path corners
      * @param {ReadOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
-     * @returns {Promise<Results<any>>}
-     */
+     * @returns {Promise<Results<any>>} */
     profile(id: string, path: number[][], options: ReadOptions & {
         samples?: number;
         step?: number;
@@ -228,8 +216,7 @@ export class Kota {
     /**
      * @param {string} id @param {number} x @param {number} y @param {number} z
      * @param {ReadOptions & Reach & {layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number} & ContactItem>}
-     */
+     * @returns {Promise<{locale: string, revision: number} & ContactItem>} */
     getContact(id: string, x: number, y: number, z: number, options?: ReadOptions & Reach & {
         layer?: string;
     }): Promise<{
@@ -240,8 +227,7 @@ export class Kota {
      * Floors below and ceilings above.
      * @param {string} id @param {number[][]} points [x, y, z] each
      * @param {ReadOptions & Reach & {layer?: string}} [options]
-     * @returns {Promise<Results<ContactItem>>}
-     */
+     * @returns {Promise<Results<ContactItem>>} */
     contact(id: string, points: number[][], options?: ReadOptions & Reach & {
         layer?: string;
     }): Promise<Results<ContactItem>>;
@@ -249,8 +235,7 @@ export class Kota {
      * Planes under footprints of three points and more.
      * @param {string} id @param {number[][][]} footprints
      * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
-     * @returns {Promise<Results<any>>}
-     */
+     * @returns {Promise<Results<any>>} */
     contactFootprints(id: string, footprints: number[][][], options?: ReadOptions & {
         reach_up?: number;
         max_distance?: number;
@@ -259,8 +244,7 @@ export class Kota {
     /**
      * @param {string} id @param {number[]} origin @param {number[]} direction
      * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
-     * @returns {Promise<{locale: string, revision: number} & RayItem>}
-     */
+     * @returns {Promise<{locale: string, revision: number} & RayItem>} */
     getRay(id: string, origin: number[], direction: number[], options?: ReadOptions & {
         t_max?: number;
         mode?: "closest" | "any";
@@ -274,8 +258,7 @@ export class Kota {
      * @param {string} id @param {Ray[]} rays
      * @param {ReadOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
      *   trace?: boolean}} [options]
-     * @returns {Promise<Results<RayItem & {hits?: any[]}>>}
-     */
+     * @returns {Promise<Results<RayItem & {hits?: any[]}>>} */
     ray(id: string, rays: Ray[], options?: ReadOptions & {
         mode?: "closest" | "any" | "all";
         hits_max?: number;
@@ -287,8 +270,7 @@ export class Kota {
     /**
      * @param {string} id @param {number[]} from @param {number[]} to
      * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     getLos(id: string, from: number[], to: number[], options?: ReadOptions & {
         layer?: string;
     }): Promise<any>;
@@ -296,8 +278,7 @@ export class Kota {
      * Lines of sight; with mode "all" each result has `hits`, all that is between.
      * @param {string} id @param {{from: number[], to: number[]}[]} segments
      * @param {ReadOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
-     * @returns {Promise<Results<any>>}
-     */
+     * @returns {Promise<Results<any>>} */
     los(id: string, segments: {
         from: number[];
         to: number[];
@@ -310,8 +291,7 @@ export class Kota {
      * Does a light reach these points, and what is between?
      * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
      *   light @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<Results<{lit: boolean, occluder: any}>>}
-     */
+     * @returns {Promise<Results<{lit: boolean, occluder: any}>>} */
     lit(id: string, points: number[][], light: {
         direction: number[];
     } | {
@@ -326,8 +306,7 @@ export class Kota {
      * What moved shapes touch first; places are of their middles.
      * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
      * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<Results<any>>}
-     */
+     * @returns {Promise<Results<any>>} */
     sweep(id: string, items: {
         shape?: Shape;
         from: number[];
@@ -341,8 +320,7 @@ export class Kota {
      * @param {{shape: Shape, from: number[], velocity: number[], dt: number, slope_max_deg?: number,
      *   step_up?: number, snap_down?: number, claimed?: number[]}[]} items
      * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<Results<any>>}
-     */
+     * @returns {Promise<Results<any>>} */
     move(id: string, items: {
         shape: Shape;
         from: number[];
@@ -360,8 +338,7 @@ export class Kota {
      * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
      *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
      * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     getPick(id: string, question: {
         eye: number[];
         target: number[];
@@ -378,8 +355,7 @@ export class Kota {
      * What a pixel shows, or several, or a rectangle or lasso of the screen.
      * @param {string} id @param {ReadOptions & {viewport: number[]} & Record<string, any>} question
      *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     pick(id: string, question: ReadOptions & {
         viewport: number[];
     } & Record<string, any>): Promise<any>;
@@ -412,8 +388,7 @@ export class Kota {
     /**
      * @param {number[][]} points of the world
      * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
-     * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>}
-     */
+     * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>} */
     worldContact(points: number[][], options?: ReadOptions & Reach & {
         hints?: (string | null)[];
     }): Promise<{
@@ -423,8 +398,7 @@ export class Kota {
      * @param {number[][][]} footprints
      * @param {ReadOptions & {reach_up?: number, max_distance?: number, hints?: (string|null)[]}}
      *   [options]
-     * @returns {Promise<{results: any[]}>}
-     */
+     * @returns {Promise<{results: any[]}>} */
     worldContactFootprints(footprints: number[][][], options?: ReadOptions & {
         reach_up?: number;
         max_distance?: number;
@@ -457,8 +431,7 @@ export class Kota {
      *         samples?: number, interpolation?: "nearest"|"bilinear"|"triangle",
      *         nodata_value?: number|null, format?: "json"|"geojson", dataset?: string}} question
      *         places are [lat, lng]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     elevation(question: ReadOptions & {
         locations?: string | number[][];
         path?: string | number[][];
@@ -546,8 +519,7 @@ export class Kota {
      * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
      * @param {string} id @param {Floats} points
      * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
-     * @returns {Promise<{values: Uint8Array, revision: number}>}
-     */
+     * @returns {Promise<{values: Uint8Array, revision: number}>} */
     containsBatch(id: string, points: Floats, options?: ReadOptions & {
         layer?: string;
         base?: number[];
@@ -559,8 +531,7 @@ export class Kota {
     models(options?: ReadOptions): Promise<any[]>;
     /**
      * The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
-     * @returns {Promise<Answer>}
-     */
+     * @returns {Promise<Answer>} */
     model(id: string, options?: ReadOptions): Promise<Answer>;
     /**
      * @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
@@ -578,15 +549,13 @@ export class Kota {
     /**
      * Settles and writes a patch back, or throws it away. May take as long as the sand does.
      * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     deletePatch(id: string, n: number, options?: WriteOptions & {
         discard?: boolean;
     }): Promise<any>;
     /**
      * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     postPatchBody(id: string, n: number, body: any, options?: WriteOptions): Promise<any>;
     /**
      * @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
@@ -596,8 +565,7 @@ export class Kota {
     /**
      * @param {string} id @param {number} n
      * @param {ReadOptions & {width?: number, height?: number}} [options]
-     * @returns {Promise<ArrayBuffer>} a PNG
-     */
+     * @returns {Promise<ArrayBuffer>} a PNG */
     patchView(id: string, n: number, options?: ReadOptions & {
         width?: number;
         height?: number;
@@ -606,8 +574,7 @@ export class Kota {
      * The surface of a patch as it is now, row by row from the smallest y, with its headers
      * (Kota-Rect, Kota-Grid, Kota-State). @param {string} id @param {number} n
      * @param {ReadOptions & {per_cell?: number}} [options] points a cell's side
-     * @returns {Promise<Answer>} float32, little-endian
-     */
+     * @returns {Promise<Answer>} float32, little-endian */
     patchSurface(id: string, n: number, options?: ReadOptions & {
         per_cell?: number;
     }): Promise<Answer>;
@@ -616,8 +583,7 @@ export class Kota {
      * @param {string} id @param {number} level @param {number} column @param {number} row
      * @param {ReadOptions & {format?: "png16"|"terrarium"|"f32", kind?: "sampled"|"min"|"max",
      *         layer?: string}} [options]
-     * @returns {Promise<Answer>}
-     */
+     * @returns {Promise<Answer>} */
     tile(id: string, level: number, column: number, row: number, options?: ReadOptions & {
         format?: "png16" | "terrarium" | "f32";
         kind?: "sampled" | "min" | "max";
@@ -629,8 +595,7 @@ export class Kota {
      * @param {string} id @param {string} layer
      * @param {ReadOptions & {rect?: [c0: number, r0: number, cols: number, rows: number],
      *         step?: number, rows?: "south"|"north", format?: "f32"|"f64"|"r16"|"json"}} [options]
-     * @returns {Promise<Answer>} float32, little-endian, unless format is another
-     */
+     * @returns {Promise<Answer>} float32, little-endian, unless format is another */
     samples(id: string, layer: string, options?: ReadOptions & {
         rect?: [c0: number, r0: number, cols: number, rows: number];
         step?: number;
@@ -642,8 +607,7 @@ export class Kota {
      * @param {string} id @param {string} layer
      * @param {ReadOptions & {range?: [first: number, last: number], v?: number}} [options]
      *   range: of bytes, both inclusive; v: a revision, ConflictError once it is no longer current
-     * @returns {Promise<Answer>} `buffer`
-     */
+     * @returns {Promise<Answer>} `buffer` */
     layerTif(id: string, layer: string, options?: ReadOptions & {
         range?: [first: number, last: number];
         v?: number;
@@ -654,8 +618,7 @@ export class Kota {
      * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
      *         void?: "edge"|"zero"|"alpha", sampling?: "point"|"mean", layer?: string, v?: number}}
      *   [options]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     demJson(id: string, options?: ReadOptions & {
         encoding?: "terrarium" | "mapbox";
         style?: "dem" | "relief";
@@ -669,16 +632,14 @@ export class Kota {
      * @param {string} id @param {number} z @param {number} x
      * @param {string} y with its form: "5.png", "5@2x.png", "5.f32", "5.tif"
      * @param {ReadOptions & Record<string, any>} [options] as demJson
-     * @returns {Promise<Answer>}
-     */
+     * @returns {Promise<Answer>} */
     dem(id: string, z: number, x: number, y: string, options?: ReadOptions & Record<string, any>): Promise<Answer>;
     /**
      * A globe's tile of heights: values on the tile's corners and between, the first row in the north.
      * @param {string} id @param {number} z @param {number} x
      * @param {string} y with its form: "5.f32"
      * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
-     * @returns {Promise<Answer>}
-     */
+     * @returns {Promise<Answer>} */
     demGeodetic(id: string, z: number, x: number, y: string, options?: ReadOptions & {
         size?: number;
     } & Record<string, any>): Promise<Answer>;
@@ -691,8 +652,7 @@ export class Kota {
      * A layer as binary glTF: a mesh without its pose, or a heightfield.
      * @param {string} id @param {string} layer
      * @param {ReadOptions & {step?: number, v?: number}} [options]
-     * @returns {Promise<Answer>} `buffer`
-     */
+     * @returns {Promise<Answer>} `buffer` */
     layerGlb(id: string, layer: string, options?: ReadOptions & {
         step?: number;
         v?: number;
@@ -700,8 +660,7 @@ export class Kota {
     /**
      * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
      * @param {string} id @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<any>}
-     */
+     * @returns {Promise<any>} */
     terrainLayer(id: string, options?: ReadOptions & {
         layer?: string;
     }): Promise<any>;
@@ -709,8 +668,7 @@ export class Kota {
      * A globe's tile as a quantized mesh, y from the south.
      * @param {string} id @param {number} z @param {number} x @param {number} y
      * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
-     * @returns {Promise<Answer>}
-     */
+     * @returns {Promise<Answer>} */
     terrain(id: string, z: number, x: number, y: number, options?: ReadOptions & {
         extensions?: string;
         layer?: string;
@@ -721,8 +679,7 @@ export class Kota {
      * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
      *   localeEvents or events, or its data; a `resync` touches all
      * @param {number} zMin @param {number} zMax
-     * @returns {Promise<{z: number, x: number, y: number}[]>}
-     */
+     * @returns {Promise<{z: number, x: number, y: number}[]>} */
     tilesOf(event: FeedEvent | {
         locale: string;
         bounds: {
@@ -759,8 +716,7 @@ export class Kota {
      * @param {string} id
      * @param {import("./kota_types.js").ReplicaOptions} [options] bounds: only this rectangle of
      *   heightfields, and out to whole tiles
-     * @returns {Promise<import("./kota_replica.js").Replica>}
-     */
+     * @returns {Promise<import("./kota_replica.js").Replica>} */
     replica(id: string, options?: import("./kota_types.js").ReplicaOptions): Promise<import("./kota_replica.js").Replica>;
     /**
      * Follows a change feed until it is closed, over lost connections: it comes back with the last
@@ -769,8 +725,7 @@ export class Kota {
      * @param {{onEvent: (name: string, data: any, id: string) => void,
      *          onState?: (state: "open"|"lost"|"closed", why: string) => void,
      *          lastEventId?: string, signal?: AbortSignal}} calls
-     * @returns {{close: () => void}}
-     */
+     * @returns {{close: () => void}} */
     follow(path: string, calls: {
         onEvent: (name: string, data: any, id: string) => void;
         onState?: (state: "open" | "lost" | "closed", why: string) => void;
@@ -783,8 +738,7 @@ export class Kota {
      * The changes of all locales, one after the other, over lost connections, until the loop is left
      * or the signal aborts. Throws what the daemon refuses.
      * @param {FeedOptions & {samples?: "f32"}} [options]
-     * @returns {AsyncGenerator<FeedEvent, void, void>}
-     */
+     * @returns {AsyncGenerator<FeedEvent, void, void>} */
     events(options?: FeedOptions & {
         samples?: "f32";
     }): AsyncGenerator<FeedEvent, void, void>;
@@ -793,14 +747,26 @@ export class Kota {
      * binary frames `data.samples` has the changed samples (Float32Array, null: ask `samples`).
      * Frames begin with `hello`, and have `data.polygons` as bytes (proto/feed.md).
      * @param {string} id @param {LocaleFeedOptions} [options]
-     * @returns {AsyncGenerator<FeedEvent, void, void>}
-     */
+     * @returns {AsyncGenerator<FeedEvent, void, void>} */
     localeEvents(id: string, options?: LocaleFeedOptions): AsyncGenerator<FeedEvent, void, void>;
     /**
      * States of a patch and poses of its bodies. @param {string} id @param {number} n
      * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
      */
     patchEvents(id: string, n: number, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
+    /**
+     * Standing questions about a locale; `watchEvents` has their answers.
+     * @param {string} id @param {any} questions bodies of calls, each with `ids`
+     * @returns {Promise<any>} */
+    postWatch(id: string, questions: any): Promise<any>;
+    /** @param {string} watch @param {any} change with add, remove @returns {Promise<any>} */
+    patchWatch(watch: string, change: any): Promise<any>;
+    /** @param {string} watch @returns {Promise<any>} */
+    deleteWatch(watch: string): Promise<any>;
+    /**
+     * All answers of a watch, then those that change. @param {string} watch
+     * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>} */
+    watchEvents(watch: string, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
     #private;
 }
 export type Asked = import("./kota_types.js").Asked;

@@ -322,6 +322,7 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     }
     counters_text(call, COUNTERS_TILES, &numbers);
     counters_text(call, COUNTERS_LIGHTS, &numbers);
+    counters_text(call, COUNTERS_WATCHES, &numbers);
     counters_text(call, COUNTERS_DEVICE, &numbers);
     counters_text(call, COUNTERS_PATCHES, &numbers);
     put_sand_labelled(call, &numbers.sand.patches);

@@ -299,6 +299,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
     put(w, "items_in_flight", numbers.items_in_flight);
     stats_of_group(w, "tile_cache", COUNTERS_TILES, &numbers);
     stats_of_group(w, "light_cache", COUNTERS_LIGHTS, &numbers);
+    stats_of_group(w, "watches", COUNTERS_WATCHES, &numbers);
     stats_of_sand(w, &numbers);
     stats_of_http(w, &numbers);
     stats_of_loops(w, call->api);
