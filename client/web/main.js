@@ -89,6 +89,11 @@ state.on("revision", (revision) => {
   at("revision").textContent = state.locale ? `revision ${revision}` : "";
 });
 
+state.on("locale", (locale) => {
+  at("maps").hidden = !locale?.geo && !locale?.crs;
+  if (locale) at("maps").href = `/v1/locales/${encodeURIComponent(locale.id)}/dem.json`;
+});
+
 // ---- locales and layers -----------------------------------------------------------------------
 
 function options(select, items, chosen) {

@@ -106,6 +106,9 @@ async function loadCases(page, check) {
   await still(page);
   const first = await page.evaluate(() => location.hash);
   check(first === "#highlands", "opens the first locale that has a heightfield", first);
+  const tiles = await page.locator("#maps:visible").getAttribute("href");
+  check(await page.evaluate(async (path) => (await (await fetch(path)).json()).tilejson, tiles) === "3.0.0",
+    "links the TileJSON of a locale on the Earth", tiles);
   const ground = (await coloursAt(page, [[300, 300], [400, 350], [200, 500]])).map((c) => c[3]);
   check.equal(ground, [255, 255, 255], "draws the ground");
   const bare = { ...await view(page) };
@@ -298,6 +301,7 @@ async function lightCases(page, daemon, check, ask) {
 /** Questions to the whole world, asked from one locale: the answer in its frame. */
 async function worldCases(page, daemon, check) {
   await openLocale(page, "garden"); // its frame is turned and moved
+  check(await page.locator("#maps").isHidden(), "no map tiles of a locale without a place");
   const typed = async (tool, points) => {
     await page.click(`[data-tool=${tool}]`);
     await page.getByLabel("in all locales").check();
