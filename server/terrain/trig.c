@@ -175,7 +175,31 @@ double trig_atan2(double y, double x)
 #define LN2_HIGH 0x1.62e42feep-1 /* 31 bits: a multiple below 2^20 is exact */
 #define LN2_LOW 0x1.a39ef35793c76p-33
 
-enum { EXP_TERMS = 14, SINH_TERMS = 9, NEWTON_STEPS = 6 };
+enum { EXP_TERMS = 14, SINH_TERMS = 9, NEWTON_STEPS = 5 };
+
+/* 1 / k!; tables and not quotients, of which each is as long as three steps of a sum. */
+static const double inverse_factorial[2 * SINH_TERMS + 2] = {
+    1.0,
+    1.0,
+    1.0 / 2,
+    1.0 / 6,
+    1.0 / 24,
+    1.0 / 120,
+    1.0 / 720,
+    1.0 / 5040,
+    1.0 / 40320,
+    1.0 / 362880,
+    1.0 / 3628800,
+    1.0 / 39916800,
+    1.0 / 479001600,
+    1.0 / 6227020800,
+    1.0 / 87178291200,
+    1.0 / 1307674368000,
+    1.0 / 20922789888000,
+    1.0 / 355687428096000,
+    1.0 / 6402373705728000,
+    1.0 / 121645100408832000,
+};
 
 static double exp_of(double x)
 {
@@ -184,7 +208,7 @@ static double exp_of(double x)
     if (!(fabs(x) < 800))
         return isnan(x) ? x : x < 0 ? 0 : INFINITY;
     for (int k = EXP_TERMS; k > 0; k--)
-        sum = (sum + 1) * r / k; /* exp(r) - 1 in the end */
+        sum = (sum + inverse_factorial[k]) * r; /* exp(r) - 1 in the end */
     return ldexp(1 + sum, (int)n);
 }
 
@@ -197,7 +221,7 @@ double trig_sinh(double x)
         return copysign(power / 2 - 0.5 / power, x);
     }
     for (int k = SINH_TERMS; k > 0; k--)
-        sum = (sum + 1) * z / (2 * k * (2 * k + 1));
+        sum = (sum + inverse_factorial[2 * k + 1]) * z;
     return x + x * sum;
 }
 
@@ -220,8 +244,12 @@ double trig_asinh(double x)
 
         y = (exponent + 2 * mantissa - 2) * M_LN2;
     }
-    for (int i = 0; i < NEWTON_STEPS; i++)
-        y -= (trig_sinh(y) - size) / trig_cosh(y);
+    for (int i = 0; i < NEWTON_STEPS; i++) {
+        double sinh = trig_sinh(y);
+        double cosh = sinh < 0x1p30 ? sqrt(1 + sinh * sinh) : sinh;
+
+        y -= (sinh - size) / cosh;
+    }
     return copysign(y, x);
 }
 
