@@ -270,11 +270,13 @@ $(B)/tests/test_worldgen_%: $(B)/tests/unit/test_worldgen_%.o $(call obj,$(WORLD
 
 $(B)/tests/replay_%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(CORE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter-out $(CORE),$^) $(CORE) $(LDLIBS)
 
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(CORE)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $(filter-out $(CORE),$^) $(CORE) $(LDLIBS)
+
+$(B)/fuzz/fuzz_follow $(B)/tests/replay_fuzz_follow: $(call obj,$(GROUND_SRC))
 
 $(FAULTS): tests/faults/inject.c Makefile
 	@mkdir -p $(@D)
