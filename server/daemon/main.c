@@ -29,6 +29,7 @@
 #include "daemon/notify.h"
 #include "sand/engine_gl/driver_places.h"
 #include "terrain/kernels/simd.h"
+#include "world/values/threads.h"
 
 #include <errno.h>
 #ifdef __GLIBC__
@@ -123,8 +124,11 @@ static enum err_code terrain_load(struct daemon *d, struct err *err)
 
 static struct store_options store_options_of(const struct config *config)
 {
-    return (struct store_options){.directory = config->data,
-                                  .wal_bytes_max = config->wal_bytes_max};
+    static struct threads threads;
+
+    threads = threads_of_machine();
+    return (struct store_options){
+        .directory = config->data, .wal_bytes_max = config->wal_bytes_max, .crew = &threads.crew};
 }
 
 static enum err_code open_store(struct daemon *d, struct err *err)

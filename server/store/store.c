@@ -265,6 +265,7 @@ static void take_options(struct store *store, const struct store_options *option
     store->wal_bytes_max = options->wal_bytes_max ? options->wal_bytes_max : UINT64_C(1) << 30;
     store->log_rows_max = options->log_rows_max ? options->log_rows_max : 10000;
     store->is_read_only = options->is_read_only;
+    store->crew = options->crew;
     store->threads = options->threads ? options->threads : cores > 0 ? (unsigned)cores : 1;
     store->stats.wal_bytes_max = store->wal_bytes_max;
 }

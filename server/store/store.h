@@ -48,6 +48,8 @@ enum {
 /* NORMAL loses acknowledged edits in a power cut: it is there for the test that shows it. */
 enum store_sync { STORE_SYNC_FULL, STORE_SYNC_NORMAL };
 
+struct crew;
+
 struct store_options {
     const char *directory; /* created, with its parents, if absent (not when read-only) */
     const char *vfs;       /* SQLite's name of one; NULL: the default. Also used for the files in
@@ -57,6 +59,8 @@ struct store_options {
     uint64_t log_rows_max;  /* rows of the log for a locale, 0: 10,000 */
     bool is_read_only;      /* for verification: writes nothing, takes no lock */
     unsigned threads;       /* that load tiles; 0: one a core */
+    struct crew *crew;      /* that makes the indexes of meshes, as long as the store is open; NULL:
+                               the caller's thread */
 };
 
 struct store;

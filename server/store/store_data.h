@@ -128,7 +128,8 @@ struct store {
     uint64_t wal_bytes_max, log_rows_max;
     bool is_read_only, is_immutable; /* immutable: no WAL, not open elsewhere */
     unsigned threads;
-    int lock; /* descriptor, -1 */
+    struct crew *crew; /* NULL: the caller's thread */
+    int lock;          /* descriptor, -1 */
     _Atomic uint64_t loaded_tiles, tiles_to_load;
 
     sqlite3 *db; /* the writer's */

@@ -412,7 +412,7 @@ enum err_code files_load_mesh(struct store *store, const uint8_t name[STORE_HASH
         unmap(mapping);
         return damaged_file(path.text, "its content is not the one it is named by", err);
     }
-    *out = mesh_open(mapping->bytes, mapping->length, unmap, mapping, &reason);
+    *out = mesh_open_by(store->crew, mapping->bytes, mapping->length, unmap, mapping, &reason);
     if (*out)
         return ERR_OK;
     unmap(mapping);

@@ -47,7 +47,7 @@ static void scene_make(struct scene *s, enum mesh_scene which)
     s->meshes[1] = soup_mesh(&s->soup, &options, NULL);
     const void *image = mesh_image(s->meshes[0], &length);
 
-    s->meshes[2] = mesh_open(image, length, NULL, NULL, &err);
+    s->meshes[2] = mesh_open_by(&threads.crew, image, length, NULL, NULL, &err);
     assert_non_null(s->meshes[2]);
     s->box = mesh_bounds(s->meshes[0]);
 }

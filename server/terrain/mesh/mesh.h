@@ -175,6 +175,9 @@ const uint8_t *mesh_content(const struct mesh *mesh);
  */
 struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *context),
                        void *context, struct err *err);
+/* The same, by several threads; crew NULL: on the caller's. */
+struct mesh *mesh_open_by(struct crew *crew, const void *image, size_t length,
+                          void (*release)(void *context), void *context, struct err *err);
 
 /*
  * Recomputes every invariant from the vertices: edge lines, boxes, planes, convexity, and each

@@ -380,11 +380,11 @@ static void *image_keep(const void *image, size_t length, bool is_borrowed)
 }
 
 /* Of an image of an older version, which is not kept. */
-static struct mesh *open_old(const void *image, size_t length, struct err *err)
+static struct mesh *open_old(struct crew *crew, const void *image, size_t length, struct err *err)
 {
     size_t new_length;
     void *own = mesh_image_of_old(image, length, &new_length, err);
-    struct mesh *mesh = own ? mesh_open(own, new_length, NULL, NULL, err) : NULL;
+    struct mesh *mesh = own ? mesh_open_by(crew, own, new_length, NULL, NULL, err) : NULL;
 
     free(own);
     return mesh;
@@ -392,6 +392,12 @@ static struct mesh *open_old(const void *image, size_t length, struct err *err)
 
 struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *context),
                        void *context, struct err *err)
+{
+    return mesh_open_by(NULL, image, length, release, context, err);
+}
+
+struct mesh *mesh_open_by(struct crew *crew, const void *image, size_t length,
+                          void (*release)(void *context), void *context, struct err *err)
 {
     struct mesh_header header;
     uint8_t content[32];
@@ -407,7 +413,7 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     }
     CHECK(!is_borrowed || (uintptr_t)image % MESH_ALIGNMENT == 0);
     if (mesh_image_is_old(image, length)) {
-        mesh = open_old(image, length, err);
+        mesh = open_old(crew, image, length, err);
         if (mesh != NULL && is_borrowed)
             release(context);
         return mesh;
@@ -434,8 +440,8 @@ struct mesh *mesh_open(const void *image, size_t length, void (*release)(void *c
     }
     if (is_borrowed)
         mesh->own = NULL;
-    if (arrays_check(mesh, err) || mesh_same_make(mesh, NULL, err) ||
-        mesh_structures_make(mesh, &(struct mesh_making){0}, false, err)) {
+    if (arrays_check(mesh, err) || mesh_same_make(mesh, crew, err) ||
+        mesh_structures_make(mesh, &(struct mesh_making){.crew = crew}, false, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }
