@@ -3,7 +3,7 @@
  *
  * An input is a list of pieces: a byte, a little-endian u16 length, so many bytes. The low two bits
  * of the byte say what the piece is: 0 bytes of the feed, 1 an answer to the oldest fetch, 2 the
- * same for the newest one, 3 no answer to it; the other bits are the revision, of which 63 is a 404.
+ * same for the newest one, 3 no answer to it; the others are the revision, of which 63 is a 404.
  * Whatever comes, the copy answers questions or has none to ask.
  */
 #include "client/ground/kota-ground.h"
