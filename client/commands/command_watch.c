@@ -1,5 +1,6 @@
 /*
- * kota watch: the changes of a locale, or of all, as they happen.
+ * kota watch: the changes of a locale, or of all, as they happen: printed, or forwarded to a
+ * command or another server.
  *
  * It ends by a signal, not with a connection: libkota makes a broken one again and continues after
  * the last printed event, so a change is printed once and none is left out; events that the daemon
@@ -12,11 +13,16 @@
 #include "client/print.h"
 
 #include <stddef.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct watch {
     struct kota *kota;
+    const char *command;      /* of --exec: gets each event on its input; NULL: none */
+    struct kota_client *post; /* of --post; NULL: none */
+    const char *post_path;
     bool was_open;  /* a connection has been made */
     bool has_ended; /* nothing comes any more; kota->err has the reason, if any */
 };
@@ -45,12 +51,40 @@ static enum err_code show_event(const struct kota_event *event, const cJSON *dat
     return ERR_OK;
 }
 
-static enum err_code print_event(const struct kota *kota, const struct kota_event *event,
+/* Each event is forwarded once; what fails is said, and the next one is tried. */
+static void forward(const struct watch *watch, const char *line)
+{
+    if (watch->command) {
+        FILE *pipe = popen(watch->command, "w");
+        int status;
+
+        if (pipe)
+            fprintf(pipe, "%s\n", line);
+        status = pipe ? pclose(pipe) : -1;
+        if (status != 0)
+            fprintf(stderr, "kota: --exec: the command has failed (%d)\n", status);
+    }
+    if (watch->post) {
+        struct kota_request *request = kota_request_new("POST", watch->post_path);
+        struct kota_answer *answer;
+
+        kota_request_body(request, "application/json", line, strlen(line));
+        answer = kota_call(watch->post, request);
+        if (kota_answer_error(answer))
+            fprintf(stderr, "kota: --post: %s\n", kota_answer_error(answer)->message);
+        kota_answer_free(answer);
+    }
+}
+
+static enum err_code print_event(const struct watch *watch, const struct kota_event *event,
                                  struct err *err)
 {
+    const struct kota *kota = watch->kota;
+    bool is_forwarded = watch->command || watch->post;
     cJSON *line, *data = cJSON_Parse(event->data);
+    char *text;
 
-    if (!kota->is_json) {
+    if (!kota->is_json && !is_forwarded) {
         show_event(event, data, err);
         cJSON_Delete(data);
         return err->code;
@@ -63,6 +97,13 @@ static enum err_code print_event(const struct kota *kota, const struct kota_even
         !cJSON_AddItemToObject(line, "data", data)) {
         cJSON_Delete(data);
         err_set(err, ERR_NO_MEMORY, "out of memory");
+    } else if (is_forwarded) {
+        text = cJSON_PrintUnformatted(line);
+        if (text)
+            forward(watch, text);
+        else
+            err_set(err, ERR_NO_MEMORY, "out of memory");
+        cJSON_free(text);
     } else if (!print_json_line(stdout, line, err) && fflush(stdout) != 0) {
         err_set(err, ERR_INTERNAL, "standard output cannot be written");
     }
@@ -91,28 +132,35 @@ static void take(const struct kota_event *event, void *context)
         call_error(event->error, err);
         break;
     default:
-        watch->has_ended |= print_event(watch->kota, event, err) != ERR_OK;
+        watch->has_ended |= print_event(watch, event, err) != ERR_OK;
     }
 }
 
-enum kota_exit watch_feed(struct kota *kota, struct kota_request *feed)
+static enum kota_exit follow(struct watch *watch, struct kota_request *feed)
 {
+    struct kota *kota = watch->kota;
     struct kota_client *client = call_client(kota->call);
-    struct watch watch = {.kota = kota};
 
     kota->err.code = ERR_OK;
     kota_request_header(feed, "Accept", "text/event-stream");
-    if (!kota_watch(client, feed, take, &watch)) {
+    if (!kota_watch(client, feed, take, watch)) {
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
         return kota_failed(kota);
     }
-    while (!watch.has_ended)
+    while (!watch->has_ended)
         kota_wait(client, 3600);
     return kota->err.code == ERR_OK ? KOTA_OK : kota_failed(kota);
 }
 
+enum kota_exit watch_feed(struct kota *kota, struct kota_request *feed)
+{
+    struct watch watch = {.kota = kota};
+
+    return follow(&watch, feed);
+}
+
 struct watch_options {
-    const char *bounds, *layer;
+    const char *bounds, *layer, *command, *post;
 };
 
 static const struct kota_option watch_table[] = {
@@ -125,12 +173,40 @@ static const struct kota_option watch_table[] = {
      .words = ":layer",
      .help = "only changes of this layer, and of the locale as a whole",
      .at = offsetof(struct watch_options, layer)},
+    {.name = "exec",
+     .value = "COMMAND",
+     .help = "runs it with each event, as a line of JSON, on its input",
+     .at = offsetof(struct watch_options, command)},
+    {.name = "post",
+     .value = "URL",
+     .help = "sends each event there, as JSON, by POST",
+     .at = offsetof(struct watch_options, post)},
     {0},
 };
 
+/* A client for the host of --post, and the path there. */
+static enum err_code open_post(struct watch *watch, const char *url, struct err *err)
+{
+    const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+    char origin[512];
+    struct kota_options options;
+
+    snprintf(origin, sizeof(origin), "%.*s", path ? (int)(path - url) : (int)strlen(url), url);
+    kota_options_init(&options, sizeof(options));
+    options.url = origin;
+    watch->post = kota_open(&options);
+    watch->post_path = path ? path : "/";
+    if (!watch->post)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    if (kota_open_error(watch->post))
+        return err_set(err, ERR_BAD_INPUT, "--post: %s", kota_open_error(watch->post)->message);
+    return ERR_OK;
+}
+
 static enum kota_exit watch_run(struct kota *kota)
 {
-    struct watch_options options = {NULL, NULL};
+    struct watch_options options = {NULL, NULL, NULL, NULL};
+    struct watch watch = {.kota = kota};
     char path[KOTA_PATH_MAX] = "/v1/events";
     struct kota_request *feed;
     enum kota_exit done;
@@ -148,7 +224,16 @@ static enum kota_exit watch_run(struct kota *kota)
         kota_request_query(feed, "bounds", options.bounds);
     if (options.layer)
         kota_request_query(feed, "layer", options.layer);
-    return watch_feed(kota, feed);
+    watch.command = options.command;
+    signal(SIGPIPE, SIG_IGN); /* of a command that does not read */
+    if (options.post && open_post(&watch, options.post, &kota->err)) {
+        kota_request_free(feed);
+        done = kota_misused(kota);
+    } else {
+        done = follow(&watch, feed);
+    }
+    kota_close(watch.post, NULL, NULL);
+    return done;
 }
 
 const struct kota_command command_watch = {
@@ -158,7 +243,7 @@ const struct kota_command command_watch = {
     .help =
         "Of one locale, or of all. Each event is one line: edit; resync when changes may have\n"
         "been missed. In JSON it has event, id and data. A broken connection is made again and\n"
-        "goes on where it was. Ends with Ctrl-C.\n",
+        "goes on where it was. Ends with Ctrl-C. --exec and --post forward events instead.\n",
     .words = {":locale", NULL},
     .options = watch_table,
     .run = watch_run,

@@ -502,6 +502,28 @@ def watch_lines():
     equal(requests[0].headers["accept"], "text/event-stream", "Accept")
 
 
+@test("watch --exec and --post forward each event once")
+def watch_forwards():
+    answers = [stream(b"retry: 10\n\nid: 5\nevent: edit\ndata: {\"revision\":5}\n\nid: 6\n"
+                      b"event: edit\ndata: {\"revision\":6}\n\n"),
+               reply({"title": "Not found", "detail": "gone"}, "404 Not Found", PROBLEM)]
+    posted = []
+
+    def hook(request):
+        posted.append((request.method, request.target, json.loads(request.body)))
+        return reply({}, "200 OK")
+    wanted = [{"event": "edit", "id": str(n), "data": {"revision": n}} for n in (5, 6)]
+    with Stub(lambda request: answers.pop(0)) as stub, Stub(hook) as other, \
+            tempfile.NamedTemporaryFile("r") as file:
+        result = kota("watch", "a", "--exec", f"cat >> {file.name}", "--post", other.url + "/hook",
+                      url=stub.url)
+        equal([json.loads(line) for line in file], wanted, "lines of the command")
+    check(not result.out, f"standard output: {result.out}")
+    equal([one[0] for one in posted], ["POST"] * 2, "methods")
+    equal([one[1] for one in posted], ["/hook"] * 2, "targets")
+    equal([one[2] for one in posted], wanted, "bodies")
+
+
 @test("watch prints at once, and fails when its first connection does")
 def watch_at_once():
     printed = threading.Event()
