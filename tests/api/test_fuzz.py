@@ -22,7 +22,7 @@ from tap import ALL, Skip, case, check, run
 
 TIMES = int(os.environ.get("KOTA_FUZZ_TIMES", "15" if ALL else "1"))
 INPUTS = 20000
-SLOW = {"fuzz_gltf": 1200, "fuzz_record": 6000, "fuzz_store": 200}
+SLOW = {"fuzz_gltf": 1200, "fuzz_tiff": 1200, "fuzz_record": 6000, "fuzz_store": 200}
 LIMIT_S = 600  # of a slow machine: what it has not run by then is left out
 PROGRAMS = os.path.join(ROOT, "build", "fuzz", "fuzz")
 
