@@ -108,6 +108,11 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     return ERR_OK;
 }
 
+void api_stop(struct api *api)
+{
+    watches_stop(api->watches);
+}
+
 void api_finish(struct api *api)
 {
     patch_wait_queue_destroy(api->patch_queue);

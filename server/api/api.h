@@ -12,6 +12,8 @@ void api_limits_init(struct api_limits *limits);
 /* Borrows world and auth. ERR_NO_MEMORY. */
 enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
                        const struct api_limits *limits, struct err *err);
+/* Ends its threads: before the world is destroyed, after the server. */
+void api_stop(struct api *api);
 void api_finish(struct api *api);
 
 /*

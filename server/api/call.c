@@ -78,15 +78,17 @@ static enum err_code hide_locales(struct call *call, struct err *err)
     if (!claims || !claims->has_locales || !all)
         return ERR_OK;
     seen = call_alloc(call, sizeof *seen);
-    if (seen) {
-        *seen = *all;
-        seen->locales = call_alloc(call, (all->locale_count + 1) * sizeof *seen->locales);
-        seen->bounding_spheres =
-            call_alloc(call, (all->locale_count + 1) * sizeof *seen->bounding_spheres);
-    }
+    if (seen) /* not what the writer and other readers change: references, the epoch, lists */
+        *seen = (struct world_snapshot){
+            .serial = all->serial,
+            .locales = call_alloc(call, (all->locale_count + 1) * sizeof *seen->locales),
+            .bounding_spheres =
+                call_alloc(call, (all->locale_count + 1) * sizeof *seen->bounding_spheres),
+            .models = all->models,
+            .memory_bytes = all->memory_bytes,
+        };
     if (!seen || !seen->locales || !seen->bounding_spheres)
         return err_set(err, ERR_NO_MEMORY, "no memory for the locales that this token may read");
-    seen->locale_count = 0;
     for (size_t i = 0; i < all->locale_count; i++) {
         struct locale *locale = all->locales[i];
 

@@ -566,6 +566,8 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
     if (d->server)
         http_server_free(d->server);
     watchdog_destroy(d->watchdog);
+    if (d->api.routes)
+        api_stop(&d->api);
     if (d->world)
         world_destroy(d->world);
     if (is_whole)

@@ -484,16 +484,22 @@ struct watches *watches_create(struct api *api, struct err *err)
     return watches;
 }
 
-void watches_destroy(struct watches *watches)
+void watches_stop(struct watches *watches)
 {
-    if (!watches)
-        return;
     pthread_mutex_lock(&watches->mutex);
     watches->is_over = true;
     pthread_cond_signal(&watches->changed);
     pthread_mutex_unlock(&watches->mutex);
     if (watches->has_thread)
         pthread_join(watches->thread, NULL);
+    watches->has_thread = false;
+}
+
+void watches_destroy(struct watches *watches)
+{
+    if (!watches)
+        return;
+    watches_stop(watches);
     while (watches->first)
         unlink_watch(watches, watches->first);
     pthread_cond_destroy(&watches->changed);

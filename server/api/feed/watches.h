@@ -23,6 +23,8 @@ struct watches_stats {
 
 /* Borrows the api, whose world and server it uses. NULL and ERR_NO_MEMORY. */
 struct watches *watches_create(struct api *api, struct err *err);
+/* Ends their thread, before the world ends. */
+void watches_stop(struct watches *watches);
 /* After the server has ended. NULL is fine. */
 void watches_destroy(struct watches *watches);
 
