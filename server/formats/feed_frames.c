@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTH_BYTES = 4, HEAD_BYTES = 16, LENGTH_MIN = HEAD_BYTES - LENGTH_BYTES };
-enum { FLAG_RECT = 1, FLAG_BOUNDS = 2, FLAG_SAMPLES = 4, FLAG_POLYGONS = 8 };
+enum { LENGTH_BYTES = 4, LENGTH_MIN = FRAME_HEAD_BYTES - LENGTH_BYTES };
 
 static const size_t member_bytes[] = {[FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64,
                                       [FRAME_RESYNC] = 0, [FRAME_TICK] = 0,  [FRAME_RANGE] = 8};
@@ -32,15 +31,15 @@ static bool read_edit(struct frame *frame, const char *members, unsigned flags, 
 
     memcpy(frame->rect, members, sizeof frame->rect);
     memcpy(frame->bounds, members + sizeof frame->rect, sizeof frame->bounds);
-    frame->has_rect = flags & FLAG_RECT;
-    frame->has_bounds = flags & FLAG_BOUNDS;
+    frame->has_rect = flags & FRAME_HAS_RECT;
+    frame->has_bounds = flags & FRAME_HAS_BOUNDS;
     count = (uint64_t)frame->rect[2] * frame->rect[3];
-    if (flags & FLAG_SAMPLES) {
+    if (flags & FRAME_HAS_SAMPLES) {
         if (!frame->has_rect || count == 0 || content_bytes / sizeof(float) != count ||
             content_bytes % sizeof(float) != 0)
             return false;
         frame->samples = (const float *)(const void *)content;
-    } else if (flags & FLAG_POLYGONS) {
+    } else if (flags & FRAME_HAS_POLYGONS) {
         frame->polygons = content;
         frame->polygons_bytes = content_bytes;
     }
@@ -57,22 +56,22 @@ bool frame_read(const void *bytes, size_t length, struct frame *out)
     if (kind >= sizeof member_bytes / sizeof *member_bytes)
         return false;
     *out = (struct frame){.kind = (enum frame_kind)kind, .bytes = bytes, .length = length};
-    names = HEAD_BYTES + member_bytes[kind];
+    names = FRAME_HEAD_BYTES + member_bytes[kind];
     end = (names + layer + source + 3) / 4 * 4;
     if (end > length || !take_name(at + names, layer, out->layer, sizeof out->layer) ||
         !take_name(at + names + layer, source, out->source, sizeof out->source))
         return false;
     memcpy(&out->revision, at + 8, sizeof out->revision);
     if (out->kind == FRAME_EDIT)
-        return read_edit(out, at + HEAD_BYTES, flags, at + end, length - end);
+        return read_edit(out, at + FRAME_HEAD_BYTES, flags, at + end, length - end);
     if (out->kind == FRAME_POSE)
-        memcpy(out->pose, at + HEAD_BYTES, sizeof out->pose);
+        memcpy(out->pose, at + FRAME_HEAD_BYTES, sizeof out->pose);
     if (out->kind == FRAME_RANGE)
-        memcpy(out->range, at + HEAD_BYTES, sizeof out->range);
+        memcpy(out->range, at + FRAME_HEAD_BYTES, sizeof out->range);
     if (out->kind != FRAME_HELLO)
         return true;
-    memcpy(&version, at + HEAD_BYTES + 8, sizeof version);
-    return memcmp(at + HEAD_BYTES, "kotafeed", 8) == 0 && version == FRAME_VERSION;
+    memcpy(&version, at + FRAME_HEAD_BYTES + 8, sizeof version);
+    return memcmp(at + FRAME_HEAD_BYTES, "kotafeed", 8) == 0 && version == FRAME_VERSION;
 }
 
 static bool hold(struct frames *frames, const char *bytes, size_t length)

@@ -11,6 +11,9 @@
 enum { FRAME_VERSION = 1, FRAME_BYTES_MAX = 1 << 20 };
 #define FRAME_MEDIA_TYPE "application/vnd.kota.feed"
 
+enum { FRAME_HEAD_BYTES = 16 };
+enum { FRAME_HAS_RECT = 1, FRAME_HAS_BOUNDS = 2, FRAME_HAS_SAMPLES = 4, FRAME_HAS_POLYGONS = 8 };
+
 enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK, FRAME_RANGE };
 
 /* One frame; pointers are borrowed until the callback returns. */

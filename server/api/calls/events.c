@@ -36,6 +36,7 @@
 #include "api/answer/header_list.h"
 #include "api/feed/event_form.h"
 #include "api/options.h"
+#include "formats/feed_frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,14 +325,14 @@ static enum err_code decode_form(struct call *call, struct subscription *s, stru
     while (accept.length > 0) {
         struct span rest = header_part(&accept, ','), type = header_part(&rest, ';');
         struct span version = header_parameter(rest, "version");
-        uint64_t number = EVENT_FRAME_VERSION;
+        uint64_t number = FRAME_VERSION;
 
-        if (!header_is(type, EVENT_FRAME_TYPE) || header_weight(rest) <= 0)
+        if (!header_is(type, FRAME_MEDIA_TYPE) || header_weight(rest) <= 0)
             continue;
-        if (version.at && (!span_count(version, &number) || number != EVENT_FRAME_VERSION)) {
+        if (version.at && (!span_count(version, &number) || number != FRAME_VERSION)) {
             err_set(err, ERR_NOT_ACCEPTABLE, "there is version %d of %s, not version %.*s",
-                    EVENT_FRAME_VERSION, EVENT_FRAME_TYPE,
-                    version.length < 32 ? (int)version.length : 32, version.at);
+                    FRAME_VERSION, FRAME_MEDIA_TYPE, version.length < 32 ? (int)version.length : 32,
+                    version.at);
             return err_at(err, "Accept");
         }
         s->form = EVENT_FRAME;
@@ -359,7 +360,7 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
         .pull = events_pull, .ended = events_ended, .silent = events_silent};
     struct subscription *s;
 
-    call_content_type(call, place->form == EVENT_FRAME ? EVENT_FRAME_TYPE : "text/event-stream");
+    call_content_type(call, place->form == EVENT_FRAME ? FRAME_MEDIA_TYPE : "text/event-stream");
     call_header(call, "Cache-Control", "no-store");
     call_header(call, "X-Accel-Buffering", "no");
     if (!call->request)

@@ -5,15 +5,14 @@
 #include "api/feed/event_form.h"
 
 #include "api/encode.h"
+#include "formats/feed_frames.h"
 #include "json/json_buffer.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK, FRAME_RANGE };
-enum { FLAG_RECT = 1, FLAG_BOUNDS = 2, FLAG_SAMPLES = 4, FLAG_POLYGONS = 8 };
 enum { JSON_BYTES_MAX = 8192 }; /* of the data of a text */
-enum { FRAME_HEAD_BYTES = 16, FRAME_EDIT_BYTES = 80 };
+enum { FRAME_EDIT_BYTES = 80 };
 
 _Static_assert(EVENT_TEXT_BYTES_MAX > FRAME_EDIT_BYTES + WORLD_ID_MAX + FEED_SOURCE_MAX + 8,
                "a frame with content fits");
@@ -141,7 +140,7 @@ static size_t text_pose(const struct move_event *event, char *out)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-struct frame {
+struct frame_head {
     enum frame_kind kind;
     unsigned flags;
     uint64_t revision;
@@ -150,7 +149,7 @@ struct frame {
 };
 
 /* Head and names of a frame whose members are there; the content comes after it. */
-static size_t frame_close(const struct frame *frame, size_t content_bytes, char *out)
+static size_t frame_close(const struct frame_head *frame, size_t content_bytes, char *out)
 {
     size_t layer = strlen(frame->layer), source = strlen(frame->source);
     size_t at = FRAME_HEAD_BYTES + frame->member_bytes;
@@ -173,7 +172,7 @@ static size_t frame_close(const struct frame *frame, size_t content_bytes, char 
 
 static size_t frame_plain(enum frame_kind kind, uint64_t revision, char *out)
 {
-    return frame_close(&(struct frame){kind, 0, revision, "", "", 0}, 0, out);
+    return frame_close(&(struct frame_head){kind, 0, revision, "", "", 0}, 0, out);
 }
 
 static size_t frame_change(const struct feed_event *event, const struct feed_content *content,
@@ -183,9 +182,9 @@ static size_t frame_change(const struct feed_event *event, const struct feed_con
     const uint32_t rect[4] = {event->rect.column, event->rect.row, event->rect.cols,
                               event->rect.rows};
     const double bounds[6] = {b->min.x, b->min.y, b->min.z, b->max.x, b->max.y, b->max.z};
-    struct frame frame = {FRAME_EDIT,      0,
-                          event->revision, event->layer,
-                          event->source,   FRAME_EDIT_BYTES - FRAME_HEAD_BYTES};
+    struct frame_head frame = {FRAME_EDIT,      0,
+                               event->revision, event->layer,
+                               event->source,   FRAME_EDIT_BYTES - FRAME_HEAD_BYTES};
     size_t at, content_bytes = content ? content->length : 0;
 
     memset(out, 0, FRAME_EDIT_BYTES);
@@ -193,9 +192,10 @@ static size_t frame_change(const struct feed_event *event, const struct feed_con
         memcpy(out + 16, rect, sizeof rect);
     if (event->has_bounds)
         memcpy(out + 32, bounds, sizeof bounds);
-    frame.flags = (event->has_rect ? FLAG_RECT : 0) | (event->has_bounds ? FLAG_BOUNDS : 0);
+    frame.flags =
+        (event->has_rect ? FRAME_HAS_RECT : 0) | (event->has_bounds ? FRAME_HAS_BOUNDS : 0);
     if (content)
-        frame.flags |= content->is_polygons ? FLAG_POLYGONS : FLAG_SAMPLES;
+        frame.flags |= content->is_polygons ? FRAME_HAS_POLYGONS : FRAME_HAS_SAMPLES;
     at = frame_close(&frame, content_bytes, out);
     if (content)
         memcpy(out + at, content->bytes, content_bytes);
@@ -211,15 +211,15 @@ static size_t frame_pose(const struct move_event *event, char *out)
 
     memcpy(out + FRAME_HEAD_BYTES, members, sizeof members);
     return frame_close(
-        &(struct frame){FRAME_POSE, 0, event->transform_seq, event->layer, "", sizeof members}, 0,
-        out);
+        &(struct frame_head){FRAME_POSE, 0, event->transform_seq, event->layer, "", sizeof members},
+        0, out);
 }
 
 size_t event_range(const char *layer, uint64_t revision, const float range[2], char *out)
 {
     memcpy(out + FRAME_HEAD_BYTES, range, 2 * sizeof *range);
-    return frame_close(&(struct frame){FRAME_RANGE, 0, revision, layer, "", 2 * sizeof *range}, 0,
-                       out);
+    return frame_close(&(struct frame_head){FRAME_RANGE, 0, revision, layer, "", 2 * sizeof *range},
+                       0, out);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -229,13 +229,14 @@ size_t event_hello(enum event_form form, uint64_t revision, char *out)
     const struct {
         char word[8];
         uint32_t version, zero;
-    } members = {"kotafee", EVENT_FRAME_VERSION, 0};
+    } members = {"kotafee", FRAME_VERSION, 0};
 
     if (form != EVENT_FRAME)
         return put_text(out, "retry: 2000\n: kota\n\n");
     memcpy(out + FRAME_HEAD_BYTES, &members, sizeof members);
     out[FRAME_HEAD_BYTES + 7] = 'd';
-    return frame_close(&(struct frame){FRAME_HELLO, 0, revision, "", "", sizeof members}, 0, out);
+    return frame_close(&(struct frame_head){FRAME_HELLO, 0, revision, "", "", sizeof members}, 0,
+                       out);
 }
 
 size_t event_change(enum event_form form, const struct feed_event *event,

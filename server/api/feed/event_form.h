@@ -20,10 +20,6 @@ enum {
     EVENT_BYTES_MAX = EVENT_TEXT_BYTES_MAX + (FEED_CONTENT_BYTES_MAX + 2) / 3 * 4
 };
 
-/* The version of the frames, as hello has it. */
-enum { EVENT_FRAME_VERSION = 1 };
-#define EVENT_FRAME_TYPE "application/vnd.kota.feed"
-
 /* The start of a stream that continues after a revision of its locale. */
 size_t event_hello(enum event_form form, uint64_t revision, char *out);
 
