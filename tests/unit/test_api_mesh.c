@@ -225,8 +225,8 @@ static void options_of_polygons_say_role_axis_and_scale(void **state)
     (void)state;
     assert_int_equal(upload("up=y&scale=10&role=ceiling&frame=cartesian", &got), ERR_OK);
     assert_int_equal(got.layer->role, LAYER_CEILING);
-    assert_int_equal(got.import.kept, 1);
-    assert_int_equal(got.import.dropped, 1);
+    assert_int_equal(got.import.mesh.kept, 1);
+    assert_int_equal(got.import.mesh.dropped, 1);
     assert_true(layer_bounds(got.layer, &box));
     if (!(box.min.y == 0 && box.max.y == 10 && box.min.z == 20 && box.max.z == 20))
         fail_msg("y %g..%g, z %g..%g", box.min.y, box.max.y, box.min.z, box.max.z);
