@@ -92,13 +92,14 @@ struct ray_tree_polygons {
 
 static inline struct face ray_tree_face(const struct ray_tree_polygons *p, size_t i)
 {
-    const char *at = (const char *)p->firsts + i * p->stride;
     uint32_t first, next;
+    const char *at;
 
     if (!p->corners)
         return face_of_three(&p->points, i);
     if (!p->firsts)
         return (struct face){p->points, p->corners + 3 * i, 3};
+    at = (const char *)p->firsts + i * p->stride;
     memcpy(&first, at, sizeof first);
     memcpy(&next, at + (p->has_counts ? sizeof next : p->stride), sizeof next);
     return (struct face){p->points, p->corners + first, p->has_counts ? next : next - first};
