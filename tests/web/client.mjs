@@ -148,6 +148,9 @@ test("questions about ground are answered as the examples say", async () => {
   const pick = await kota.pick("hills", { viewport: [8, 6], pixel: [4, 3],
     camera: { eye: [12, 8, 50], target: [12, 8, 0], up: [0, 1, 0], fov_y_deg: 60 } });
   assert.equal(pick.status, "hit");
+  const across = await kota.worldPick({ viewport: [8, 6], pixel: [4, 3],
+    camera: { eye: [12, 8, 50], target: [12, 8, 0], up: [0, 1, 0], fov_y_deg: 60 } });
+  assert.equal(across.status, "hit");
   assert.equal((await kota.lit("hills", [[1, 1, 99]], { direction: [0, 0, -1] })).results[0].lit,
     true);
   const ball = { sphere: 0.5 }, above = [12, 8, 90], below = [12, 8, -90];
@@ -378,6 +381,20 @@ test("a read can wait for a revision", async () => {
   await wait(20);
   await kota.edit("feed", { rect: [0, 0, 1, 1], heights: [77] });
   assert.equal((await later).results[0].height, 77);
+});
+
+test("a watch has all answers first, then those that change; items come and go", async () => {
+  const { watch } = await kota.postWatch("feed", { height: { points: [[0, 0], [1, 1]], ids: ["a", "b"] } });
+  const seen = [];
+  for await (const { name, data } of kota.watchEvents(watch)) {
+    assert.equal(name, "answers");
+    seen.push(data.answers.map(({ id, answer }) => [id, answer.height]));
+    if (seen.length === 1) await kota.edit("feed", { rect: [0, 0, 1, 1], heights: [55] });
+    if (seen.length === 2) await kota.patchWatch(watch, { add: { height: { points: [[0, 0]], ids: ["c"] } }, remove: ["b"] });
+    if (seen.length === 3) break;
+  }
+  assert.deepEqual([seen[0].map(([id]) => id), seen[1], seen[2]], [["a", "b"], [["a", 55]], [["c", 55]]]);
+  await kota.deleteWatch(watch);
 });
 
 test("every operation of the document has been asked", async () => {

@@ -306,33 +306,21 @@ export class Kota {
      * What moved shapes touch first; places are of their middles.
      * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
      * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<Results<any>>} */
+     * @returns {Promise<Results<TouchItem>>} */
     sweep(id: string, items: {
         shape?: Shape;
         from: number[];
         to: number[];
     }[], options?: ReadOptions & {
         layer?: string;
-    }): Promise<Results<any>>;
+    }): Promise<Results<TouchItem>>;
     /**
      * Where shapes that walk come to; with `claimed`, could they be there by now?
-     * @param {string} id
-     * @param {{shape: Shape, from: number[], velocity: number[], dt: number, slope_max_deg?: number,
-     *   step_up?: number, snap_down?: number, claimed?: number[]}[]} items
-     * @param {ReadOptions & {layer?: string}} [options]
-     * @returns {Promise<Results<any>>} */
-    move(id: string, items: {
-        shape: Shape;
-        from: number[];
-        velocity: number[];
-        dt: number;
-        slope_max_deg?: number;
-        step_up?: number;
-        snap_down?: number;
-        claimed?: number[];
-    }[], options?: ReadOptions & {
+     * @param {string} id @param {MoveQuestion[]} items @param {ReadOptions & {layer?: string}} [options]
+     * @returns {Promise<Results<MovedItem>>} */
+    move(id: string, items: MoveQuestion[], options?: ReadOptions & {
         layer?: string;
-    }): Promise<Results<any>>;
+    }): Promise<Results<MovedItem>>;
     /**
      * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
      * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
@@ -777,6 +765,9 @@ export type LayerOptions = import("./kota_types.js").LayerOptions;
 export type Floats = import("./kota_types.js").Floats;
 export type Interp = import("./kota_types.js").Interp;
 export type Shape = import("./kota_types.js").Shape;
+export type TouchItem = import("./kota_types.js").TouchItem;
+export type MoveQuestion = import("./kota_types.js").MoveQuestion;
+export type MovedItem = import("./kota_types.js").MovedItem;
 export type Reach = import("./kota_types.js").Reach;
 export type InWorld = import("./kota_types.js").InWorld;
 export type FeedEvent = import("./kota_types.js").FeedEvent;

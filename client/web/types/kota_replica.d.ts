@@ -36,6 +36,16 @@ export class Replica {
      * @param {number[]} from @param {number[]} to @returns {SightItem}
      */
     los([x0, y0, z0]: number[], [x1, y1, z1]: number[]): SightItem;
+    /**
+     * What a moved shape touches first, as an item of the call; places are of its middle.
+     * @param {Shape} shape @param {number[]} from @param {number[]} to @returns {TouchItem}
+     */
+    sweep(shape: Shape, from: number[], to: number[]): TouchItem;
+    /**
+     * Where a shape that walks comes to, as an item of the call; with `claimed`, could it be there by now?
+     * @param {MoveQuestion} question @returns {MovedItem}
+     */
+    move({ shape, from, velocity, dt, slope_max_deg, step_up, snap_down, claimed }: MoveQuestion): MovedItem;
     /** Revision of the locale that answers are of; 0: there are none any more. @returns {number} */
     get revision(): number;
     /** Of the poses of moved layers. @returns {number} */
@@ -58,6 +68,10 @@ export class Replica {
 export type Kota = import("./kota.js").Kota;
 export type ContactItem = import("./kota_types.js").ContactItem;
 export type RayItem = import("./kota_types.js").RayItem;
+export type Shape = import("./kota_types.js").Shape;
+export type TouchItem = import("./kota_types.js").TouchItem;
+export type MoveQuestion = import("./kota_types.js").MoveQuestion;
+export type MovedItem = import("./kota_types.js").MovedItem;
 export type ReplicaOptions = import("./kota_types.js").ReplicaOptions;
 export type SightItem = import("./kota_types.js").SightItem;
 export type Exports = Record<string, (...values: any[]) => any> & {

@@ -295,3 +295,41 @@ export type ReplicaOptions = {
     bounds?: [x0: number, y0: number, x1: number, y1: number];
     signal?: AbortSignal;
 };
+export type SurfaceItem = {
+    point: number[] | null;
+    normal: number[] | null;
+    layer: string | null;
+    cell: number[] | null;
+    triangle: number | null;
+    polygon: number | null;
+    velocity?: number[];
+};
+export type TouchItem = SurfaceItem & {
+    status?: "absent";
+    fraction: number | null;
+    starts_inside: boolean;
+};
+export type MoveQuestion = {
+    shape: Shape;
+    from: number[];
+    velocity: number[];
+    dt: number;
+    slope_max_deg?: number;
+    step_up?: number;
+    snap_down?: number;
+    claimed?: number[];
+};
+/**
+ * status, to null: a replica that has not all of the ground around
+ */
+export type MovedItem = {
+    status?: "absent";
+    to: number[] | null;
+    grounded: boolean;
+    floor: (SurfaceItem & {
+        slope_deg: number;
+    }) | null;
+    hits: SurfaceItem[];
+    starts_inside: boolean;
+    reachable?: boolean;
+};
