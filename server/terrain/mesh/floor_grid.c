@@ -368,6 +368,17 @@ static enum err_code grid_fill(struct root_work *w, const struct mesh_making *ma
     return root_make(w, making, err);
 }
 
+/* Of a grid without blocks: the one after the last, to which queries of no entry point. */
+static bool blocks_end(struct floor_grid *grid)
+{
+    if (grid->blocks)
+        return true;
+    grid->blocks = aligned_alloc(sizeof *grid->blocks, sizeof *grid->blocks);
+    if (grid->blocks)
+        memset(grid->blocks, 0, sizeof *grid->blocks);
+    return grid->blocks != NULL;
+}
+
 enum err_code floor_grid_make(struct mesh *mesh, const struct mesh_making *making, struct err *err)
 {
     struct floor_grid *out = &mesh->grid;
@@ -381,7 +392,7 @@ enum err_code floor_grid_make(struct mesh *mesh, const struct mesh_making *makin
     err->code = ERR_OK;
     if (h->count[MESH_POLYGONS] < GRID_POLYGONS_MAX)
         grid_fill(&work, making, err);
-    if (err->code == ERR_OK && !floor_grid_lut_make(mesh, out))
+    if (err->code == ERR_OK && !(blocks_end(out) && floor_grid_lut_make(mesh, out)))
         grid_no_memory(mesh, err);
     if (err->code != ERR_OK)
         floor_grid_free(out);
