@@ -162,7 +162,7 @@ static void ask_rays(struct scene *s, struct random *random)
 static void questions(enum mesh_scene which)
 {
     static struct scene s;
-    unsigned rounds = long_form(100, 4);
+    unsigned rounds = long_form(25, 4);
     struct random random = {which + 5};
 
     scene_make(&s, which);
