@@ -19,56 +19,22 @@ import sys
 import tempfile
 import time
 
-from bench_serve import CORES, Kotad, Nginx, bench, closed, cost, free_port, pin, rates, ratio
+from bench_serve import CORES, Kotad, Nginx, bench, closed, cost, rates, ratio
 from rows import row
 
 SECTION = "Maps"
 PLACES, ROUNDS = 1000, 9
 ORIGIN = (47.2692, 11.4041)
-STATIC_CONF = """
-daemon off;
-worker_processes 1;
-pid {folder}/pid;
-error_log {folder}/error.log;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off;
-    sendfile on;
-    tcp_nopush on;
-    open_file_cache max=10;
-    keepalive_requests 1000000000;
-    types {{ image/png png; }}
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    server {{ listen 127.0.0.1:{port} reuseport; root {folder}/files; }}
-}}
-"""
 
 
 class Static(Nginx):
     """One worker over a folder of one file."""
     name = "nginx, the same file"
+    types = "types { image/png png; } sendfile on; tcp_nopush on; open_file_cache max=10;"
 
     def __init__(self, data):
         self.data = data
-        self.start(None)
-
-    def start(self, body):
-        self.folder = tempfile.mkdtemp(prefix="kota-bench-nginx-")
-        os.chmod(self.folder, 0o755)
-        os.mkdir(f"{self.folder}/files")
-        with open(f"{self.folder}/files/tile.png", "wb") as file:
-            file.write(self.data)
-        self.port = free_port()
-        with open(f"{self.folder}/conf", "w", encoding="utf-8") as file:
-            file.write(STATIC_CONF.format(folder=self.folder, port=self.port))
-        self.process = subprocess.Popen([shutil.which("nginx") or "/usr/sbin/nginx", "-c",
-                                         f"{self.folder}/conf", "-e", f"{self.folder}/error.log"])
-        self.pid = self.wait_for_worker()
-        pin(self.pid, CORES[:1])
+        self.start("root {folder}/files;", {"tile.png": data})
 
 
 def warm_tile(kotad, tile):

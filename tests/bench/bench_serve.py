@@ -68,7 +68,7 @@ events {{ worker_connections 1024; }}
 http {{
     access_log off;
     keepalive_requests 1000000000;
-    default_type application/json;
+    {types}
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
@@ -76,7 +76,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     server {{
         listen 127.0.0.1:{port} reuseport;
-        location / {{ return 200 '{body}'; }}
+        {content}
     }}
 }}
 """
@@ -168,22 +168,32 @@ class Bare:
 class Nginx:
     """One worker that returns a constant of so many bytes, its own head included."""
     name = "nginx, one worker"
+    types = "default_type application/json;"
 
     def __init__(self, answer_bytes, body):
-        self.start(body)
+        self.start(self.returning(body))
         more = answer_bytes - answer_of(self.port, "/")[0]
         if more > 0:
             self.stop()
-            self.start(body + " " * (more - (len(str(len(body) + more)) - len(str(len(body))))))
+            self.start(self.returning(body + " " * (more - (len(str(len(body) + more)) - len(str(len(body)))))))
         if answer_of(self.port, "/")[0] != answer_bytes:
             raise SystemExit("bench_serve: nginx's answer cannot be made as long as kotad's")
 
-    def start(self, body):
+    @staticmethod
+    def returning(body):
+        return f"location / {{ return 200 '{body}'; }}"
+
+    def start(self, content, files=None):
         self.folder = tempfile.mkdtemp(prefix="kota-bench-nginx-")
         os.chmod(self.folder, 0o755)
+        os.mkdir(f"{self.folder}/files")
+        for name, data in (files or {}).items():
+            with open(f"{self.folder}/files/{name}", "wb") as file:
+                file.write(data)
         self.port = free_port()
         with open(f"{self.folder}/conf", "w", encoding="utf-8") as file:
-            file.write(NGINX_CONF.format(folder=self.folder, port=self.port, body=body))
+            file.write(NGINX_CONF.format(folder=self.folder, port=self.port, types=self.types,
+                                         content=content.format(folder=self.folder) if files else content))
         self.process = subprocess.Popen([NGINX, "-c", f"{self.folder}/conf", "-e",
                                          f"{self.folder}/error.log"])
         self.pid = self.wait_for_worker()

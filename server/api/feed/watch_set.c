@@ -62,7 +62,7 @@ void watch_set_free(struct watch_set *set)
     }
     free(set->groups);
     free(set->items);
-    free(set->touches);
+    free(set->extents);
     *set = (struct watch_set){0};
 }
 
@@ -284,12 +284,11 @@ enum err_code watch_set_decode(struct call *call, uint32_t object, const char *p
 
 /* ---- ask ------------------------------------------------------------------------------------- */
 
-static _Thread_local const struct watch_set *sorted_set;
-
-static int by_group(const void *left, const void *right)
+static int by_group(const void *left, const void *right, void *context)
 {
+    const struct watch_set *set = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    uint32_t group_a = sorted_set->items[a].group, group_b = sorted_set->items[b].group;
+    uint32_t group_a = set->items[a].group, group_b = set->items[b].group;
 
     return group_a != group_b ? (group_a > group_b) - (group_a < group_b) : (a > b) - (a < b);
 }
@@ -441,9 +440,8 @@ enum err_code watch_set_ask(struct api *api, const struct world_snapshot *snapsh
 
     memset(answers, 0, count * sizeof *answers);
     most = most < CHUNK_ITEMS ? most : CHUNK_ITEMS;
-    sorted_set = set;
     if (count > 1)
-        qsort(which, count, sizeof *which, by_group);
+        qsort_r(which, count, sizeof *which, by_group, (void *)set);
     for (size_t i = 0, n; i < count; i += n) {
         struct json_buffer out = {.size_max = ANSWER_BYTES_MAX};
         uint32_t group = set->items[which[i]].group;
@@ -469,7 +467,7 @@ enum err_code watch_set_ask(struct api *api, const struct world_snapshot *snapsh
     return ERR_OK;
 }
 
-/* ---- touches --------------------------------------------------------------------------------- */
+/* ---- extents --------------------------------------------------------------------------------- */
 
 /* How far a shape {"sphere"|"capsule"|"box"} reaches, or is more than that. */
 static double reach_of(const cJSON *shape)
@@ -500,19 +498,20 @@ static void numbers_at(const struct json_tape *tape, uint32_t object, const char
         json_token_numbers(&tape->tokens[value], count, out);
 }
 
-static struct touch along_gravity(const struct locale *locale, struct vec3 point)
+static struct swept_box along_gravity(const struct locale *locale, struct vec3 point)
 {
-    return (struct touch){.origin = point,
-                          .direction = locale_gravity(locale, point),
-                          .t_min = -INFINITY,
-                          .t_max = INFINITY};
+    return (struct swept_box){.origin = point,
+                              .direction = locale_gravity(locale, point),
+                              .t_min = -INFINITY,
+                              .t_max = INFINITY};
 }
 
-static struct touch touch_of_footprint(const struct json_tape *tape, const struct locale *locale)
+static struct swept_box extent_of_footprint(const struct json_tape *tape,
+                                            const struct locale *locale)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     uint32_t point = 1;
-    struct touch touch;
+    struct swept_box extent;
 
     for (uint32_t i = 0; i < tape->tokens[0].count; i++, point = tape->tokens[point].next) {
         double p[3] = {0, 0, 0};
@@ -523,15 +522,15 @@ static struct touch touch_of_footprint(const struct json_tape *tape, const struc
             high[axis] = fmax(high[axis], p[axis]);
         }
     }
-    touch = along_gravity(locale, (struct vec3){(low[0] + high[0]) / 2, (low[1] + high[1]) / 2,
-                                                (low[2] + high[2]) / 2});
-    touch.half =
+    extent = along_gravity(locale, (struct vec3){(low[0] + high[0]) / 2, (low[1] + high[1]) / 2,
+                                                 (low[2] + high[2]) / 2});
+    extent.half =
         (struct vec3){(high[0] - low[0]) / 2, (high[1] - low[1]) / 2, (high[2] - low[2]) / 2};
-    touch.is_everywhere = locale_space(locale).frame != MESH_CARTESIAN;
-    return touch;
+    extent.is_everywhere = locale_space(locale).frame != MESH_CARTESIAN;
+    return extent;
 }
 
-static struct touch touch_of_light(const cJSON *light, struct vec3 point)
+static struct swept_box extent_of_light(const cJSON *light, struct vec3 point)
 {
     const cJSON *way = cJSON_GetObjectItemCaseSensitive(light, "direction");
     bool is_directional = cJSON_IsArray(way);
@@ -546,71 +545,71 @@ static struct touch touch_of_light(const cJSON *light, struct vec3 point)
     }
     struct vec3 to = {v[0], v[1], v[2]};
 
-    return (struct touch){.origin = point,
-                          .direction =
-                              is_directional ? vec3_opposite(vec3_unit(to)) : vec3_sub(to, point),
-                          .t_min = 0,
-                          .t_max = is_directional ? INFINITY : 1};
+    return (struct swept_box){.origin = point,
+                              .direction = is_directional ? vec3_opposite(vec3_unit(to))
+                                                          : vec3_sub(to, point),
+                              .t_min = 0,
+                              .t_max = is_directional ? INFINITY : 1};
 }
 
-static struct touch touch_of(const struct watch_group *group, const struct json_tape *tape,
-                             const struct locale *locale)
+static struct swept_box extent_of(const struct watch_group *group, const struct json_tape *tape,
+                                  const struct locale *locale)
 {
-    struct touch touch = {.t_max = INFINITY};
+    struct swept_box extent = {.t_max = INFINITY};
     double p[3] = {0, 0, 0}, to[3] = {0, 0, 0}, reach;
     uint32_t t_max;
 
     numbers_at(tape, 0, NULL, group->kind == HEIGHT ? 2 : 3, p);
     switch (group->kind) {
     case HEIGHT:
-        return (struct touch){.origin = {p[0], p[1], 0},
-                              .direction = {0, 0, -1},
-                              .t_min = -INFINITY,
-                              .t_max = INFINITY};
+        return (struct swept_box){.origin = {p[0], p[1], 0},
+                                  .direction = {0, 0, -1},
+                                  .t_min = -INFINITY,
+                                  .t_max = INFINITY};
     case CONTACT:
     case CONTAINS:
         return strcmp(group->member, "footprints") == 0
-                   ? touch_of_footprint(tape, locale)
+                   ? extent_of_footprint(tape, locale)
                    : along_gravity(locale, (struct vec3){p[0], p[1], p[2]});
     case LIT:
-        return touch_of_light(cJSON_GetObjectItemCaseSensitive(group->tree, "light"),
-                              (struct vec3){p[0], p[1], p[2]});
+        return extent_of_light(cJSON_GetObjectItemCaseSensitive(group->tree, "light"),
+                               (struct vec3){p[0], p[1], p[2]});
     case RAY:
-        numbers_at(tape, 0, "origin", 3, &touch.origin.x);
-        numbers_at(tape, 0, "direction", 3, &touch.direction.x);
+        numbers_at(tape, 0, "origin", 3, &extent.origin.x);
+        numbers_at(tape, 0, "direction", 3, &extent.direction.x);
         t_max = json_tape_find(tape, 0, "t_max");
         if (t_max != 0 && tape->tokens[t_max].kind == JSON_NUMBER)
-            touch.t_max = tape->tokens[t_max].number;
-        return touch;
+            extent.t_max = tape->tokens[t_max].number;
+        return extent;
     default: /* LOS, SWEEP */
         numbers_at(tape, 0, "from", 3, p);
         numbers_at(tape, 0, "to", 3, to);
-        touch.origin = (struct vec3){p[0], p[1], p[2]};
-        touch.direction = vec3_sub((struct vec3){to[0], to[1], to[2]}, touch.origin);
-        touch.t_max = 1;
+        extent.origin = (struct vec3){p[0], p[1], p[2]};
+        extent.direction = vec3_sub((struct vec3){to[0], to[1], to[2]}, extent.origin);
+        extent.t_max = 1;
         if (group->kind == SWEEP) {
             uint32_t shape = json_tape_find(tape, 0, "shape");
             cJSON *tree = shape ? json_tape_tree(tape, shape) : NULL;
 
             reach = reach_of(tree ? tree : group->tree);
             cJSON_Delete(tree);
-            touch.half = (struct vec3){reach, reach, reach};
+            extent.half = (struct vec3){reach, reach, reach};
         }
-        return touch;
+        return extent;
     }
 }
 
-enum err_code watch_set_touch(struct watch_set *set, const struct locale *locale, struct err *err)
+enum err_code watch_set_extents(struct watch_set *set, const struct locale *locale, struct err *err)
 {
-    if (!array_reserve((void **)&set->touches, &set->touch_capacity, set->count + 1,
-                       sizeof *set->touches))
-        return err_set(err, ERR_NO_MEMORY, "no memory for the touches of a watch");
+    if (!array_reserve((void **)&set->extents, &set->extent_capacity, set->count + 1,
+                       sizeof *set->extents))
+        return err_set(err, ERR_NO_MEMORY, "no memory for the extents of a watch");
     for (size_t i = 0; i < set->count; i++) {
         const struct watch_item *item = &set->items[i];
         struct json_tape tape = {0};
 
         if (json_scan(item->text, strlen(item->text), &json_limits_default, &tape, err) == ERR_OK)
-            set->touches[i] = touch_of(&set->groups[item->group], &tape, locale);
+            set->extents[i] = extent_of(&set->groups[item->group], &tape, locale);
         free(tape.tokens);
         if (err->code)
             return err->code;

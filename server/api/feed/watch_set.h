@@ -6,7 +6,7 @@
 #define KOTA_API_WATCH_SET_H
 
 #include "api/call.h"
-#include "terrain/touch.h"
+#include "terrain/swept_box.h"
 
 enum { WATCH_ID_CHARS_MAX = 64, WATCH_GROUPS_MAX = 256, WATCH_HITS_MAX = 128 };
 
@@ -32,13 +32,13 @@ struct watch_item {
     uint64_t seq;  /* of its last change */
 };
 
-/* touches[count] and items[count] belong together. */
+/* extents[count] and items[count] belong together. */
 struct watch_set {
     struct watch_group *groups;
     size_t group_count;
     struct watch_item *items;
-    struct touch *touches;
-    size_t count, capacity, touch_capacity;
+    struct swept_box *extents;
+    size_t count, capacity, extent_capacity;
     size_t weight; /* of all items */
 };
 
@@ -46,7 +46,7 @@ void watch_set_free(struct watch_set *set);
 
 /*
  * The questions of an object of the body, `place` its pointer: {"height":{"points","ids",…},…}.
- * They have no answers and no touches yet. On error the set is to be freed, too.
+ * They have no answers and no extents yet. On error the set is to be freed, too.
  * ERR_BAD_INPUT, ERR_MISSING, ERR_TOO_MANY_ITEMS, ERR_NO_MEMORY
  */
 enum err_code watch_set_decode(struct call *call, uint32_t object, const char *place,
@@ -74,8 +74,9 @@ enum err_code watch_set_ask(struct api *api, const struct world_snapshot *snapsh
                             uint32_t *which, size_t count, struct watch_answer *answers,
                             const char *place, struct err *err, bool *is_passing);
 
-/* The touches of items that have been asked without an error. ERR_NO_MEMORY */
-enum err_code watch_set_touch(struct watch_set *set, const struct locale *locale, struct err *err);
+/* The extents of items that have been asked without an error. ERR_NO_MEMORY */
+enum err_code watch_set_extents(struct watch_set *set, const struct locale *locale,
+                                struct err *err);
 
 /* Does an answer along gravity belong to the group? */
 bool watch_group_falls(const struct watch_group *group);

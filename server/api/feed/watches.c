@@ -5,16 +5,16 @@
  * then; their readers are slow or gone; answers must be those of the ground as it is now.
  *
  * Approach: a publication wakes the thread, which compares each watch's locale with the published
- * one. Events of the feed say which boxes edits have touched; layers that moved add the boxes
- * before and after; anything else that differs (a layer put, a manifest) concerns all items. The
- * boxes find the items (terrain/touch.h), which are asked together at the published snapshot and
- * compared with the answers that are kept. Those that differ get the next number of the watch and
- * are appended to its list of changes, in which an item's older entries no longer count. A reader
- * is a number: it is sent what has a greater one. So a slow reader gets the newest answers, each
- * once, and holds nothing up.
+ * one. Events of the feed say which boxes edits have changed; layers that moved add the boxes before
+ * and after; anything else that differs (a layer put, a manifest) concerns all items. The boxes find
+ * the items (terrain/swept_box.h), which are asked together at the published snapshot and compared
+ * with the answers that are kept. Those that differ get the next number of the watch and are
+ * appended to its list of changes, in which an item's older entries no longer count. A reader is a
+ * number: it is sent what has a greater one. So a slow reader gets the newest answers, each once,
+ * and holds nothing up.
  *
  * Two locks a watch: `work` for asking and for changes of its items, held long and only by this
- * thread and by workers; `state` for what loops read, held for moments. Items, touches and index
+ * thread and by workers; `state` for what loops read, held for moments. Items, extents and index
  * change under both.
  */
 #include "api/feed/watches.h"
@@ -52,7 +52,7 @@ struct watch {
     struct locale *locale; /* as it was asked: a reference */
     uint64_t after;        /* the place in the feed */
     bool needs_all;        /* an answer was a passing error */
-    struct touch_index index;
+    struct swept_box_index index;
     uint32_t *dirty; /* room for all items */
 
     pthread_mutex_t state;
@@ -84,7 +84,7 @@ void watch_unref(struct watch *watch)
     if (!watch || __atomic_fetch_sub(&watch->refs, 1, __ATOMIC_ACQ_REL) != 1)
         return;
     watch_set_free(&watch->set);
-    touch_index_free(&watch->index);
+    swept_box_index_free(&watch->index);
     locale_unref(watch->locale);
     free(watch->dirty);
     free(watch->changes);
@@ -260,8 +260,9 @@ static void find_boxes(struct watches *watches, struct watch *watch, const struc
         boxes->is_all = true; /* and the columns along gravity are others */
         for (size_t i = 0; i < watch->set.count; i++)
             if (watch_group_falls(&watch->set.groups[watch->set.items[i].group]))
-                watch->set.touches[i].is_everywhere = true;
-        watch->needs_all |= !touch_index_build(&watch->index, watch->set.touches, watch->set.count);
+                watch->set.extents[i].is_everywhere = true;
+        watch->needs_all |=
+            !swept_box_index_build(&watch->index, watch->set.extents, watch->set.count);
     }
     for (size_t i = 0; i < before->layer_count && !boxes->is_all; i++) {
         const struct layer *old = before->layers[i], *next = now->layers[i];
@@ -286,13 +287,14 @@ static size_t find_dirty(struct watch *watch, const struct boxes *boxes)
                 watch->dirty[count++] = (uint32_t)i;
         return count;
     }
-    touch_index_begin(&watch->index);
+    swept_box_index_begin(&watch->index);
     for (size_t i = 0; i < boxes->count; i++)
-        count += touch_index_find(&watch->index, watch->set.touches, &boxes->at[i],
-                                  watch->dirty + count);
+        count += swept_box_index_find(&watch->index, watch->set.extents, &boxes->at[i],
+                                      watch->dirty + count);
     for (size_t i = 0; i < boxes->slanted_count; i++) {
         uint32_t *found = watch->dirty + count;
-        size_t n = touch_index_find(&watch->index, watch->set.touches, &boxes->slanted[i], found);
+        size_t n =
+            swept_box_index_find(&watch->index, watch->set.extents, &boxes->slanted[i], found);
 
         for (size_t k = 0; k < n; k++)
             if (watch_group_is_slanted(&watch->set.groups[watch->set.items[found[k]].group]))
@@ -639,7 +641,7 @@ static void drop_item(struct watch *watch, uint32_t i)
     free(item->id);
     free(item->answer);
     *item = (struct watch_item){.group = item->group};
-    watch->set.touches[i] = (struct touch){.is_none = true};
+    watch->set.extents[i] = (struct swept_box){.is_none = true};
     watch->live--;
 }
 
@@ -677,7 +679,7 @@ static void take_item(struct watch *watch, struct watch_set *set, size_t i, uint
 {
     watch->set.items[place] = set->items[i];
     watch->set.items[place].group = group;
-    watch->set.touches[place] = set->touches[i];
+    watch->set.extents[place] = set->extents[i];
     watch->set.groups[group].items++;
     watch->set.weight += watch->set.groups[group].weight;
     watch->live++;
@@ -709,8 +711,8 @@ static bool reserve_items(struct watch *watch, size_t more)
         watch->dirty = dirty;
     return dirty &&
            array_reserve((void **)&own->items, &own->capacity, most + 1, sizeof *own->items) &&
-           array_reserve((void **)&own->touches, &own->touch_capacity, most + 1,
-                         sizeof *own->touches) &&
+           array_reserve((void **)&own->extents, &own->extent_capacity, most + 1,
+                         sizeof *own->extents) &&
            reserve_changes(watch, more);
 }
 
@@ -756,7 +758,7 @@ static enum err_code replace_items(struct watch *watch, struct watch_set *set,
     }
     while (mapped > 0)
         own->groups[groups[--mapped]].items--;
-    touch_index_build(&watch->index, own->touches, own->count); /* or all are asked */
+    swept_box_index_build(&watch->index, own->extents, own->count); /* or all are asked */
     pthread_mutex_unlock(&watch->state);
     free(ids.at);
     return err->code;
@@ -785,7 +787,7 @@ static enum err_code ask_and_replace(struct watches *watches, struct watch *watc
     if (!err->code &&
         !watch_set_ask(watches->api, snapshot, locale, set, which, set->count, answers, place, err,
                        NULL) &&
-        !watch_set_touch(set, locale, err))
+        !watch_set_extents(set, locale, err))
         replace_items(watch, set, answers, removed, removed_count, err);
     for (size_t i = 0; i < set->count && answers; i++)
         free(answers[i].text);

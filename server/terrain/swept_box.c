@@ -1,5 +1,5 @@
 /*
- * Touches of questions, and the index of them.
+ * Extents of questions, and the index of them.
  *
  * Problem: of a hundred thousand questions that wait for another answer, an edit of forty metres
  * concerns some hundred.
@@ -9,7 +9,7 @@
  * slab test along the line decides. The grid is built again when questions come or go, in one pass
  * of counting and one of filling.
  */
-#include "terrain/touch.h"
+#include "terrain/swept_box.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,14 +24,14 @@ static double slack_of(double a, double b, double c)
     return SLACK * (1 + fmax(fabs(a), fmax(fabs(b), fabs(c))));
 }
 
-bool touch_meets(const struct touch *touch, const struct box3 *box)
+bool swept_box_meets(const struct swept_box *extent, const struct box3 *box)
 {
-    const double *o = &touch->origin.x, *d = &touch->direction.x, *half = &touch->half.x;
+    const double *o = &extent->origin.x, *d = &extent->direction.x, *half = &extent->half.x;
     const double *low = &box->min.x, *high = &box->max.x;
-    double enter = touch->t_min, leave = touch->t_max;
+    double enter = extent->t_min, leave = extent->t_max;
 
-    if (touch->is_everywhere || touch->is_none)
-        return !touch->is_none;
+    if (extent->is_everywhere || extent->is_none)
+        return !extent->is_none;
     for (int axis = 0; axis < 3; axis++) {
         double slack = slack_of(o[axis], isfinite(low[axis]) ? low[axis] : 0,
                                 isfinite(high[axis]) ? high[axis] : 0);
@@ -52,19 +52,19 @@ bool touch_meets(const struct touch *touch, const struct box3 *box)
 }
 
 /* The rectangle of the plan x0 y0 x1 y1; false: not bounded. */
-static bool plan_of(const struct touch *touch, double rect[4])
+static bool plan_of(const struct swept_box *extent, double rect[4])
 {
-    const double *o = &touch->origin.x, *d = &touch->direction.x, *half = &touch->half.x;
+    const double *o = &extent->origin.x, *d = &extent->direction.x, *half = &extent->half.x;
 
     for (int axis = 0; axis < 2; axis++) {
-        double a = d[axis] == 0 ? o[axis] : o[axis] + touch->t_min * d[axis];
-        double b = d[axis] == 0 ? o[axis] : o[axis] + touch->t_max * d[axis];
+        double a = d[axis] == 0 ? o[axis] : o[axis] + extent->t_min * d[axis];
+        double b = d[axis] == 0 ? o[axis] : o[axis] + extent->t_max * d[axis];
         double slack = slack_of(o[axis], isfinite(a) ? a : 0, isfinite(b) ? b : 0) + half[axis];
 
         rect[axis] = fmin(a, b) - slack;
         rect[2 + axis] = fmax(a, b) + slack;
     }
-    return !touch->is_everywhere && isfinite(rect[0]) && isfinite(rect[1]) && isfinite(rect[2]) &&
+    return !extent->is_everywhere && isfinite(rect[0]) && isfinite(rect[1]) && isfinite(rect[2]) &&
            isfinite(rect[3]);
 }
 
@@ -76,7 +76,7 @@ static uint32_t square(double at, double origin, double side, uint32_t count)
 }
 
 /* Columns c0..c1 and rows r0..r1 that a rectangle meets; returns how many squares. */
-static double squares_of(const struct touch_index *index, const double rect[4], uint32_t out[4])
+static double squares_of(const struct swept_box_index *index, const double rect[4], uint32_t out[4])
 {
     for (int i = 0; i < 4; i++)
         out[i] = square(rect[i], index->origin[i & 1], index->side,
@@ -84,22 +84,22 @@ static double squares_of(const struct touch_index *index, const double rect[4], 
     return (out[2] - out[0] + 1.0) * (out[3] - out[1] + 1.0);
 }
 
-void touch_index_free(struct touch_index *index)
+void swept_box_index_free(struct swept_box_index *index)
 {
     free(index->starts);
     free(index->entries);
     free(index->wide);
     free(index->stamps);
-    *index = (struct touch_index){.side = 1};
+    *index = (struct swept_box_index){.side = 1};
 }
 
-/* Origin, side and size of the grid over all bounded touches. */
-static void lay_out(struct touch_index *index, const struct touch *touches, size_t count)
+/* Origin, side and size of the grid over all bounded extents. */
+static void lay_out(struct swept_box_index *index, const struct swept_box *extents, size_t count)
 {
     double all[4] = {INFINITY, INFINITY, -INFINITY, -INFINITY}, rect[4], side, bounded = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (touches[i].is_none || !plan_of(&touches[i], rect))
+        if (extents[i].is_none || !plan_of(&extents[i], rect))
             continue;
         bounded++;
         for (int k = 0; k < 2; k++) {
@@ -119,14 +119,15 @@ static void lay_out(struct touch_index *index, const struct touch *touches, size
     index->rows = (uint32_t)fmin(bounded, floor((all[3] - all[1]) / index->side)) + 1;
 }
 
-bool touch_index_build(struct touch_index *index, const struct touch *touches, size_t count)
+bool swept_box_index_build(struct swept_box_index *index, const struct swept_box *extents,
+                           size_t count)
 {
     size_t squares, entries = 0;
     uint32_t at[4];
     double rect[4];
 
-    touch_index_free(index);
-    lay_out(index, touches, count);
+    swept_box_index_free(index);
+    lay_out(index, extents, count);
     squares = (size_t)index->columns * index->rows;
     index->count = count;
     index->starts = calloc(squares + 2, sizeof *index->starts);
@@ -134,15 +135,15 @@ bool touch_index_build(struct touch_index *index, const struct touch *touches, s
     index->wide = malloc((count + 1) * sizeof *index->wide);
     index->stamps = calloc(count + 1, sizeof *index->stamps);
     if (!index->starts || !index->entries || !index->wide || !index->stamps) {
-        touch_index_free(index);
+        swept_box_index_free(index);
         return false;
     }
     /* starts[s + 2] counts those of square s, then starts[s + 1] is where its next one goes */
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < count; i++) {
-            if (touches[i].is_none)
+            if (extents[i].is_none)
                 continue;
-            if (!plan_of(&touches[i], rect) || squares_of(index, rect, at) > SQUARES_OF_ONE) {
+            if (!plan_of(&extents[i], rect) || squares_of(index, rect, at) > SQUARES_OF_ONE) {
                 if (pass == 0)
                     index->wide[index->wide_count++] = (uint32_t)i;
                 continue;
@@ -165,7 +166,7 @@ bool touch_index_build(struct touch_index *index, const struct touch *touches, s
     return true;
 }
 
-void touch_index_begin(struct touch_index *index)
+void swept_box_index_begin(struct swept_box_index *index)
 {
     index->stamp++;
     if (index->stamp == 0) {
@@ -174,18 +175,18 @@ void touch_index_begin(struct touch_index *index)
     }
 }
 
-static size_t take(struct touch_index *index, const struct touch *touches, const struct box3 *box,
-                   uint32_t which, uint32_t *out, size_t found)
+static size_t take(struct swept_box_index *index, const struct swept_box *extents,
+                   const struct box3 *box, uint32_t which, uint32_t *out, size_t found)
 {
-    if (index->stamps[which] == index->stamp || !touch_meets(&touches[which], box))
+    if (index->stamps[which] == index->stamp || !swept_box_meets(&extents[which], box))
         return found;
     index->stamps[which] = index->stamp;
     out[found] = which;
     return found + 1;
 }
 
-size_t touch_index_find(struct touch_index *index, const struct touch *touches,
-                        const struct box3 *box, uint32_t *out)
+size_t swept_box_index_find(struct swept_box_index *index, const struct swept_box *extents,
+                            const struct box3 *box, uint32_t *out)
 {
     const double rect[4] = {box->min.x, box->min.y, box->max.x, box->max.y};
     double slack =
@@ -195,7 +196,7 @@ size_t touch_index_find(struct touch_index *index, const struct touch *touches,
     uint32_t at[4];
 
     for (size_t i = 0; i < index->wide_count; i++)
-        found = take(index, touches, box, index->wide[i], out, found);
+        found = take(index, extents, box, index->wide[i], out, found);
     if (index->columns == 0)
         return found;
     squares_of(index, wider, at);
@@ -204,7 +205,7 @@ size_t touch_index_find(struct touch_index *index, const struct touch *touches,
             size_t s = (size_t)row * index->columns + column;
 
             for (uint32_t k = index->starts[s]; k < index->starts[s + 1]; k++)
-                found = take(index, touches, box, index->entries[k], out, found);
+                found = take(index, extents, box, index->entries[k], out, found);
         }
     return found;
 }
