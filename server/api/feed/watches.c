@@ -4,14 +4,14 @@
  * Problem: thousands of questions are to be asked again when their answers may be others, and only
  * then; their readers are slow or gone; answers must be those of the ground as it is now.
  *
- * Approach: a publication wakes the thread, which compares each watch's locale with the published
- * one. Events of the feed say which boxes edits have changed; layers that moved add the boxes before
- * and after; anything else that differs (a layer put, a manifest) concerns all items. The boxes find
- * the items (terrain/swept_box.h), which are asked together at the published snapshot and compared
- * with the answers that are kept. Those that differ get the next number of the watch and are
- * appended to its list of changes, in which an item's older entries no longer count. A reader is a
- * number: it is sent what has a greater one. So a slow reader gets the newest answers, each once,
- * and holds nothing up.
+ * Approach: a publication wakes the thread, which compares each watch's locale with the
+ * published one. Events of the feed say which boxes edits have changed; layers that moved add
+ * the boxes before and after; anything else that differs (a layer put, a manifest) concerns all
+ * items. The boxes find the items (terrain/swept_box.h), which are asked together at the
+ * published snapshot and compared with the answers that are kept. Those that differ get the next
+ * number of the watch and are appended to its list of changes, in which an item's older entries
+ * no longer count. A reader is a number: it is sent what has a greater one. So a slow reader
+ * gets the newest answers, each once, and holds nothing up.
  *
  * Two locks a watch: `work` for asking and for changes of its items, held long and only by this
  * thread and by workers; `state` for what loops read, held for moments. Items, extents and index
