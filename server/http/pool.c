@@ -27,10 +27,8 @@
  * large_running <= workers - 1; a request is in one lane, or with one worker, or with its loop.
  *
  * Workers are SCHED_BATCH and nicer than loops: a loop that wakes goes first where cores are short.
- * Without the second a loop waited 3 to 6 ms for a core beside a flood of batches. A service, a
- * container and a session are scheduled as a group, so that others gain nothing by it; where there
- * are no groups, other programs that take all cores leave workers half of what they take. (10 left
- * a tenth, and a tile took 100 ms.) Not SCHED_IDLE: loops that are never idle would stop them.
+ * Without the second a loop waited 3 to 6 ms for a core beside a flood of batches. Not SCHED_IDLE:
+ * loops that are never idle would stop them.
  *
  * Source: M. Welsh, D. Culler, "Adaptive Overload Control for Busy Internet Servers", 2003, for
  * refusing at the door by observed delay. P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queuing",
@@ -38,6 +36,7 @@
  */
 #include "http/pool.h"
 
+#include "base/background.h"
 #include "base/check.h"
 #include "http/request.h"
 
@@ -45,7 +44,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define WORKERS_MIN 4
@@ -61,7 +59,7 @@
 #define NS_A_MS 1e6
 #define QUIET_NS 100000000u
 
-enum { FLOWS = 64, NICER = 3 };
+enum { FLOWS = 64 };
 
 enum lane_name { LANE_SMALL, LANE_LARGE, LANES };
 
@@ -381,7 +379,7 @@ static void work(void *argument)
     struct http_request *request;
 
     (void)sched_setscheduler(0, SCHED_BATCH, &param); /* without these all works as well */
-    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, 0) + NICER);
+    background_enter();
     uv_mutex_lock(&pool->mutex);
     for (;;) {
         size_t route;

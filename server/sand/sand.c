@@ -23,6 +23,7 @@
 
 #include "sand/sand_data.h"
 
+#include "base/background.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/timed_wait.h"
@@ -567,6 +568,7 @@ static void *run(void *context)
     struct sand *sand = context;
 
     pthread_setname_np(pthread_self(), "sand");
+    background_enter(); /* without a GPU it would take the loops' time */
     while (!is_stopping(sand)) {
         double next_s;
 

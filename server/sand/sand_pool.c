@@ -6,10 +6,6 @@
  * waits in the queue of patch_wait_queue.h. The sand thread opens the device with the first, makes
  * the pool, and answers. A pool that had no patch for config.idle_s is given back; the device
  * stays open, because drivers do not unload.
- *
- * The thread becomes nicer than others once the device and the first pool of it are there: on a
- * machine without a GPU it would take the loops' time. Compiling shaders comes before that, since
- * requests wait for it; threads of the C engine come after it, since they inherit it.
  */
 #include "sand/sand_data.h"
 
@@ -20,11 +16,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#define NICENESS 10
 #define REBUILD_AGAIN_S 5.0
 
 /* ---- the sand thread ------------------------------------------------------------------------- */
@@ -44,12 +36,6 @@ void sand_publish_stats(struct sand *sand)
     sand->stats = stats;
     pthread_mutex_unlock(&sand->mutex);
     leases_report_room(&sand->leases, &stats.patches);
-}
-
-static void be_nice(void)
-{
-    if (getpriority(PRIO_PROCESS, 0) < NICENESS)
-        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
 }
 
 bool sand_pools_wanted(const struct sand *sand)
@@ -134,13 +120,10 @@ static bool make_pool(struct sand *sand, enum granular_scale scale)
     struct device_info info;
 
     device_describe(sand->device, &info);
-    if (strcmp(info.engine, "c") == 0)
-        be_nice();
     driver_enter(sand);
     device_engine_make(sand->device, scale, &err);
     if (!driver_leave(sand))
         return false;
-    be_nice();
     if (err.code != ERR_OK && info.engine[0] != '\0')
         log_warn("sand: no pool of %s granules: %s", scale_name(scale), err_for_log(&err));
     manager_set_engine(sand->manager, scale, device_engine(sand->device, scale), monotonic_s());

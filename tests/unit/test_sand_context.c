@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include <cmocka.h>
 #include <epoxy/gl.h>
@@ -76,8 +75,6 @@ static void software_computes_and_says_what_it_is(void **state)
     assert_true(info->storage_blocks >= 8);
     assert_true(info->storage_block_bytes >= 16 << 20);
     assert_true(info->group_invocations >= 256);
-    context_settle(context);
-    assert_true(getpriority(PRIO_PROCESS, 0) >= 10);
     assert_int_equal(context_errors(context), 0);
     assert_false(context_lost(context));
     glEnable(0x1806f); /* no such thing */

@@ -30,12 +30,10 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <epoxy/egl.h>
@@ -44,12 +42,7 @@
 #include "base/check.h"
 #include "base/log.h"
 
-enum {
-    DEVICES_MAX = 64,
-    SOFTWARE_NICE = 10, /* loops and the writer go first when there are not enough cores */
-    SOFTWARE_THREADS_MAX = 8,
-    MESSAGES_LOGGED_MAX = 100
-};
+enum { DEVICES_MAX = 64, SOFTWARE_THREADS_MAX = 8, MESSAGES_LOGGED_MAX = 100 };
 
 struct context {
     EGLDisplay display;
@@ -286,23 +279,12 @@ static bool hardware_open(struct context *context, int wanted, const EGLDeviceEX
     return false;
 }
 
-static void priority_lower(void)
-{
-    errno = 0;
-    if (getpriority(PRIO_PROCESS, 0) < SOFTWARE_NICE && setpriority(PRIO_PROCESS, 0, SOFTWARE_NICE))
-        log_warn("sand: the priority of the software renderer cannot be lowered: %s",
-                 strerror(errno));
-}
-
 static bool software_open(struct context *context, const char *client_extensions,
                           const EGLDeviceEXT *devices, int count, char *why, size_t why_bytes)
 {
-    const char *platform = "device", *threads = getenv("LP_NUM_THREADS");
+    const char *platform = "device";
     EGLDisplay display = EGL_NO_DISPLAY;
 
-    /* On Linux a priority belongs to a thread, new threads inherit it, and it cannot be raised. */
-    if (!threads || atoi(threads) > 0)
-        priority_lower();
     for (int i = 0; i < count && display == EGL_NO_DISPLAY; i++)
         if (device_is_software(devices[i]))
             display = eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices[i], NULL);
@@ -409,12 +391,6 @@ void context_keep(struct context *context, void *kept)
 {
     CHECK(!context->kept);
     context->kept = kept;
-}
-
-void context_settle(const struct context *context)
-{
-    if (context->info.software)
-        priority_lower();
 }
 
 void context_set_gives_up(struct context *context, const atomic_bool *gives_up)

@@ -57,20 +57,10 @@ enum context_option {
  *        that index, in the order of EGL's list; "software": llvmpipe; "off": none
  * options  of enum context_option, or 0
  *
- * For software that has threads of its own the calling thread is set to a low priority first,
- * which they inherit; it stays so.
- *
  * ERR_BUSY (503) with the reason when there is none: off, no libEGL, no device, too old, …;
  * ERR_BAD_INPUT for an unknown word. Costs 10..300 ms.
  */
 struct context *context_create(const char *word, unsigned options, struct err *err);
-
-/*
- * All is made that is needed at the start: from now on the calling thread computes at a low
- * priority, if this is software. (Compiling at once takes ten times as long on busy cores, and a
- * request for a patch, or the end of the daemon, waits for that.)
- */
-void context_settle(const struct context *context);
 
 /*
  * Long work in this context (compiling programs) checks *gives_up now and then, and ends with

@@ -24,7 +24,6 @@ static enum err_code context_open(const char *gpu, struct err *err)
     context = context_create(gpu, 0, err);
     if (!context)
         return err->code;
-    context_settle(context);
     printf("on %s, %s\n", context_info(context)->renderer, context_info(context)->version);
     return ERR_OK;
 }
