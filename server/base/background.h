@@ -15,11 +15,12 @@
 
 #define BACKGROUND_NICER 3
 
-/* Takes the calling thread behind the others. Threads inherit it; call it once. */
+/* Takes the calling thread behind the process's first one. Threads inherit it; twice is as once. */
 static inline void background_enter(void)
 {
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(),
-                      getpriority(PRIO_PROCESS, 0) + BACKGROUND_NICER); /* all works without, too */
+                      getpriority(PRIO_PROCESS, (id_t)getpid()) +
+                          BACKGROUND_NICER); /* all works without, too */
 }
 
 #endif
