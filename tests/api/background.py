@@ -7,8 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from daemon import SLOW
-from tap import Failure, Skip
+from tap import HANG_S, Failure, Skip
 
 
 def program(name):
@@ -50,9 +49,9 @@ class Background:
         with open(self.log_path, errors="replace") as file:
             return file.read()
 
-    def wait(self, until, what, seconds=60):
+    def wait(self, until, what):
         """Asks until() again and again; OSError counts as not yet."""
-        deadline = time.monotonic() + seconds * SLOW
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise Failure(f"it ended with {self.process.returncode}: {self.log()[-2000:]}")
@@ -63,13 +62,13 @@ class Background:
             if got:
                 return got
             time.sleep(0.05)
-        raise Failure(f"{what}: not within {seconds} s: {self.log()[-2000:]}")
+        raise Failure(f"{what}: not within {HANG_S} s: {self.log()[-2000:]}")
 
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout=20 * SLOW)
+                self.process.wait(timeout=HANG_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

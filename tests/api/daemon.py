@@ -21,13 +21,12 @@ import subprocess
 import tempfile
 import time
 
-from tap import Failure, Skip, check, equal
+from tap import HANG_S, Failure, Skip, check, equal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN_DIR = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"))
 KOTAD = os.path.join(BIN_DIR, "kotad")
 SLOW = 10 if re.search("asan|tsan|cov|debug", BIN_DIR) else 1
-START_SECONDS = 60 * SLOW
 if "suppressions=" not in os.environ.get("TSAN_OPTIONS", ""):  # tests/run has not set it
     os.environ["TSAN_OPTIONS"] = (f"suppressions='{os.path.join(ROOT, 'tests', 'tsan.supp')}' "
                                   f"print_suppressions=0 {os.environ.get('TSAN_OPTIONS', '')}")
@@ -79,9 +78,9 @@ class Answer:
         return f"{self.status} {self.headers.get('content-type')} {self.body[:400]!r}"
 
 
-def connect(port, timeout=30):
+def connect(port, timeout=HANG_S):
     """A socket to a daemon's port; through TLS where a proxy listens."""
-    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout * SLOW)
+    plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
     if port not in FRONTS:
         return plain
     return FRONTS[port].context.wrap_socket(plain, server_hostname="127.0.0.1")
@@ -99,11 +98,11 @@ class Through(http.client.HTTPSConnection):
         super().request(method, url, body=body, headers=headers, **named)
 
 
-def connection_to(port, context=None, timeout=120):
+def connection_to(port, context=None, timeout=HANG_S):
     """http.client's connection to a daemon's port; through TLS where a proxy listens."""
     if context is None and port not in FRONTS:
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout * SLOW)
-    connection = Through("127.0.0.1", port, timeout=timeout * SLOW,
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    connection = Through("127.0.0.1", port, timeout=timeout,
                          context=context or FRONTS[port].context)
     if port in FRONTS:
         connection.token = FRONTS[port].token
@@ -125,8 +124,8 @@ def clean_environment(extra=None):
     """No KOTA_* setting of the person who runs the tests reaches a daemon; no patches unless said."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("KOTA_")}
     environment["KOTA_GPU"] = "off"  # OpenGL takes most of a second to start; who tests it says so
-    if SLOW > 1:  # what a worker does takes longer, and so does what waits for it
-        environment["KOTA_MAX_QUEUE_MS"] = str(1000 * SLOW)
+    # on a busy machine workers take longer, and so does what waits for them
+    environment["KOTA_MAX_QUEUE_MS"] = str(1000 * HANG_S)
     environment.update(extra or {})
     return {**environment, **trusting(environment.get("KOTA_URL", ""))}
 
@@ -180,7 +179,7 @@ class Daemon:
                 raise
 
     def wait_until_ready(self):
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             if os.path.exists(self.port_file):
                 text = open(self.port_file).read().strip()
@@ -191,7 +190,7 @@ class Daemon:
                 raise Failure(f"kotad ended with {self.process.returncode} before it was ready: "
                               f"{self.log_text()[-2000:]}")
             time.sleep(0.01)
-        raise Failure(f"no port file within {START_SECONDS} s: {self.log_text()[-2000:]}")
+        raise Failure(f"no port file within {HANG_S} s: {self.log_text()[-2000:]}")
 
     @property
     def url(self):
@@ -239,7 +238,7 @@ class Daemon:
             if self.is_alive():
                 self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout=60 * SLOW)
+                self.process.wait(timeout=HANG_S)
             except subprocess.TimeoutExpired:
                 raise Failure("kotad did not end within its time after SIGTERM") from None
             log = self.log_text()
@@ -304,7 +303,7 @@ class Daemon:
         check(answer.status == status, f"{method} {target}: expected {status}, got {answer}")
         return answer.json if answer.body else None
 
-    def raw(self, *pieces, pause=0.0, timeout=30, until=None):
+    def raw(self, *pieces, pause=0.0, timeout=HANG_S, until=None):
         """Sends bytes as they are, in pieces, and reads until the daemon closes (or `until`)."""
         with connect(self.port, timeout) as s:
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

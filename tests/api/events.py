@@ -2,8 +2,8 @@
 import json
 import socket
 
-from daemon import SLOW, connect
-from tap import Failure, check
+from daemon import connect
+from tap import HANG_S, Failure, check
 
 
 def block_fields(text):
@@ -41,7 +41,7 @@ class Stream:
         if receive_bytes:
             self.socket = socket.socket()
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-            self.socket.settimeout(30 * SLOW)
+            self.socket.settimeout(HANG_S)
             self.socket.connect(("127.0.0.1", port))
         else:
             self.socket = connect(port)

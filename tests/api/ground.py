@@ -16,8 +16,8 @@ import sys
 import threading
 import time
 
-from daemon import F32, JSON, KOTAD, SLOW, Answer, Daemon, clean_environment, connection_to
-from tap import Failure, check, equal
+from daemon import F32, JSON, KOTAD, Answer, Daemon, clean_environment, connection_to
+from tap import HANG_S, Failure, check, equal
 
 NAN = float("nan")
 SIDE = 257
@@ -244,7 +244,7 @@ def changed(before, after):
 class Client:
     """One kept connection; an error is the caller's, nothing is sent twice."""
 
-    def __init__(self, port, headers=None, timeout=60):
+    def __init__(self, port, headers=None, timeout=HANG_S):
         self.headers = dict(headers or {})
         self.connection = connection_to(port, timeout=timeout)
 
@@ -319,7 +319,7 @@ class Stream:
         headers = dict(headers or {})
         if last_id is not None:
             headers["Last-Event-ID"] = str(last_id)
-        self.connection = connection_to(port, timeout=600)
+        self.connection = connection_to(port, timeout=HANG_S)
         self.connection.request("GET", target, headers=headers)
         self.socket = self.connection.sock
         self.answer = self.connection.getresponse()
@@ -362,9 +362,9 @@ class Stream:
             self.is_over = True
             self.changed.notify_all()
 
-    def wait(self, enough, what, seconds=20):
+    def wait(self, enough, what):
         """Until enough(events) is true; a copy of the events."""
-        deadline = time.monotonic() + seconds * SLOW
+        deadline = time.monotonic() + HANG_S
         check(self.status == 200, f"{what}: the stream's status is {self.status}")
         with self.changed:
             while not enough(self.events):
@@ -388,7 +388,7 @@ class Stream:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass  # the daemon has closed it
-        self.thread.join(10)
+        self.thread.join(HANG_S)
         self.connection.close()
 
 
@@ -425,9 +425,9 @@ def cut_off(daemon):
     check("Sanitizer" not in log and "CHECK failed" not in log, f"kotad complained: {log[-3000:]}")
 
 
-def settle(daemon, seconds=60):
+def settle(daemon):
     """Waits until a daemon listens, ready or not, or has ended; returns its exit status or None."""
-    deadline = time.monotonic() + seconds * SLOW
+    deadline = time.monotonic() + HANG_S
     while time.monotonic() < deadline:
         status = daemon.process.poll()
         if status is not None:
@@ -456,7 +456,7 @@ def one_line(log, *words, what="the refusal"):
 def run_check(directory):
     """`kotad --check --data DIR`: (exit status, everything it said)."""
     done = subprocess.run([KOTAD, "--check", "--data", directory], capture_output=True, text=True,
-                          timeout=120 * SLOW, env=clean_environment(), check=False)
+                          timeout=HANG_S, env=clean_environment(), check=False)
     text = done.stdout + done.stderr
     check("Sanitizer" not in text and "runtime error" not in text, text[-4000:])
     check(done.returncode >= 0, f"--check ended by signal {-done.returncode}: {text[-2000:]}")

@@ -8,13 +8,10 @@ import socket
 import subprocess
 import threading
 
-import daemon
 from daemon import BIN_DIR, clean_environment
-from tap import Failure, Skip, check, equal
+from tap import HANG_S, Failure, Skip, check, equal
 
 KOTA = os.path.join(BIN_DIR, "kota")
-# Nothing in these tests takes long; the limit only ends what would hang.
-HANG_SECONDS = 120 * daemon.SLOW
 
 
 class Result:
@@ -41,7 +38,7 @@ def kota(*args, stdin=None, env=None, url=None, stdout=subprocess.PIPE):
                                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
                                stderr=subprocess.PIPE)
     try:
-        out, err = process.communicate(stdin, timeout=HANG_SECONDS)
+        out, err = process.communicate(stdin, timeout=HANG_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
@@ -92,7 +89,7 @@ class Stub:
                 continue
             connection, _ = self.listener.accept()
             with connection:
-                connection.settimeout(HANG_SECONDS)
+                connection.settimeout(HANG_S)
                 try:
                     while self.serve_one(connection):
                         pass
@@ -167,4 +164,4 @@ def on_terminal(*args, url):
             break
         out += more
     os.close(master)
-    return process.wait(timeout=HANG_SECONDS), out.decode().replace("\r\n", "\n")
+    return process.wait(timeout=HANG_S), out.decode().replace("\r\n", "\n")

@@ -1,9 +1,10 @@
 """nginx and HAProxy in front of a daemon, with the files of deploy/.
 
 What is replaced are addresses, the certificate (made by openssl for the test), users and folders; and
-the limits of rates, unless a test wants them. KOTA_TEST_PROXY=nginx|haproxy puts one in front of each
-daemon that a test starts (daemon.py). Such a daemon has a token file, since a proxy's requests are not
-from this machine, and the test's questions bring the token.
+the limits of rates, which a test that wants them gets low, so that a busy machine reaches them, too.
+KOTA_TEST_PROXY=nginx|haproxy puts one in front of each daemon that a test starts (daemon.py). Such a
+daemon has a token file, since a proxy's requests are not from this machine, and the test's questions
+bring the token.
 """
 import os
 import ssl
@@ -70,9 +71,9 @@ class Front(Background):
             ("http {\n", "http {\n" + "".join(
                 f"    {name}_temp_path {here}/{name};\n"
                 for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")))])
-        if not self.has_rates:
-            text = replace(text, [("rate=200r/s", "rate=100000r/s"), ("burst=400", "burst=100000"),
-                                  ("kota_connections 100;", "kota_connections 10000;")])
+        text = replace(text, [("rate=200r/s", "rate=2r/s"), ("burst=400", "burst=40")] if self.has_rates else [
+            ("rate=200r/s", "rate=100000r/s"), ("burst=400", "burst=100000"),
+            ("kota_connections 100;", "kota_connections 10000;")])
         self.start(self.binary, "-c", self.write("nginx.conf", text), "-p", here,
                    "-e", self.path("log"), "-g", "daemon off;")
 
@@ -85,9 +86,9 @@ class Front(Background):
             ("kota1 127.0.0.1:7420", f"kota1 127.0.0.1:{self.upstreams[0]}"), (second, "".join(
                 f"    server kota{n} 127.0.0.1:{port}\n"
                 for n, port in enumerate(self.upstreams[1:], 2)))])
-        if not self.has_rates:
-            text = replace(text, [("sc_conn_cur(0) gt 100 ", "sc_conn_cur(0) gt 100000 "),
-                                  ("sc_http_req_rate(0) gt 600 ", "sc_http_req_rate(0) gt 1000000 ")])
+        rate = "sc_http_req_rate(0) gt 600 "
+        text = replace(text, [(rate, rate.replace("600", "30"))] if self.has_rates else [
+            ("sc_conn_cur(0) gt 100 ", "sc_conn_cur(0) gt 100000 "), (rate, rate.replace("600", "1000000"))])
         self.start(self.binary, "-db", "-f", self.write("haproxy.cfg", text))
 
     def answers(self):

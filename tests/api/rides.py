@@ -10,7 +10,7 @@ import subprocess
 
 from daemon import BIN_DIR, clean_environment
 from oracle import add, cross, dot, scale, sub, unit
-from tap import Failure
+from tap import HANG_S, Failure
 
 WORLDGEN = os.path.join(BIN_DIR, "kota-worldgen")
 PLANET, GARDEN = "/v1/locales/planet", "/v1/locales/garden"
@@ -32,7 +32,7 @@ def make_world(folder):
     if not os.path.exists(WORLDGEN):
         raise Failure(f"{WORLDGEN} has not been built")
     made = subprocess.run([WORLDGEN, "demo", folder, "--size", "128", "--threads", "1"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S,
                           env=clean_environment(), check=False)
     if made.returncode:
         raise Failure(f"kota-worldgen: {made.stderr}")

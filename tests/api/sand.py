@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 
-from daemon import SLOW, Daemon
+from daemon import Daemon
 from events import Stream
 from fields import put_terrain
 from oracle import NAN, Terrain
-from tap import Failure, check, equal, near
+from tap import HANG_S, Failure, check, equal, near
 
 SIDE = 65
 SPACING = 0.5
@@ -85,9 +85,9 @@ def make(daemon, locale, *args, **named):
     return place
 
 
-def until(daemon, place, *states, seconds=40):
+def until(daemon, place, *states):
     """The patch, once it is in one of these states."""
-    deadline = time.monotonic() + seconds * SLOW
+    deadline = time.monotonic() + HANG_S
     while True:
         patch = daemon.ok("GET", place)
         if patch["state"] in states:
@@ -184,11 +184,11 @@ def follow(daemon, place):
     return states, poses
 
 
-def drop(daemon, locale, close=False):
+def drop(daemon, locale, close=False, **more):
     """One body falls; what must hold of it on every engine. Returns the written Patch."""
     before, at = heights(daemon, locale), revision(daemon, locale)
     with Stream(daemon.port, f"/v1/locales/{locale}/events") as feed:
-        made = daemon.post(f"/v1/locales/{locale}/patches", wanted(bodies=[body()], seed=7))
+        made = daemon.post(f"/v1/locales/{locale}/patches", wanted(bodies=[body()], seed=7, **more))
         equal(made.status, 201, f"status of {made}")
         check_patch(made.json, 1)
         equal(made.json["scale"], "coarse", "scale")

@@ -20,6 +20,7 @@ import zlib
 _tests = []
 _rest = set()
 ALL = os.environ.get("KOTA_TEST_ALL") == "1"
+HANG_S = 600  # a wait that takes longer is a hang, on a busy machine, too
 SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
 
 

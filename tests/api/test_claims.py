@@ -21,7 +21,7 @@ import time
 from daemon import F32, Daemon, connection_to, problem
 from kota_cli import kota
 from models import BOX
-from tap import Skip, check, equal, run, test
+from tap import HANG_S, Skip, check, equal, run, test
 
 SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
 LONG = os.environ.get("KOTA_TEST_ALL") == "1"
@@ -189,12 +189,12 @@ def _():
         threads = {token: threading.Thread(target=follow, args=(token,)) for token in ("short", "gone")}
         for thread in threads.values():
             thread.start()
-        threads["short"].join(30)
+        threads["short"].join(HANG_S)
         check("short" in ended and "gone" not in ended, f"ended: {ended}")
         problem(daemon.get("/v1/locales", headers=bearer("short")), 401, "expired")
         write_tokens("edit other")
         daemon.process.send_signal(signal.SIGHUP)
-        threads["gone"].join(30)
+        threads["gone"].join(HANG_S)
         check("gone" in ended, "the stream of a token that is gone goes on")
 
 
@@ -276,7 +276,7 @@ def _():
         problem(daemon.get("/v1/locales", headers=bearer(good + "=")), 401)
         write_tokens(*lines, "revoked j7")
         daemon.process.send_signal(signal.SIGHUP)
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while (status := daemon.ask("POST", "/v1/locales/arena-1/edits", edit,
                                     headers=bearer(good)).status) != 401:
             check(time.monotonic() < until, f"a revoked token is {status}")
@@ -305,7 +305,7 @@ def _():
         token("rm", path, "bob")
         token("rm", path, "bob", code=2)
         daemon.process.send_signal(signal.SIGHUP)
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while daemon.get("/v1/locales", headers=bearer(made)).status != 401:
             check(time.monotonic() < until, "a removed token is taken")
             time.sleep(0.02)
@@ -349,7 +349,7 @@ def _():
               ("alice", [3, 4, 2, 1], 3), "the edit")
         os.rename(path, path + ".1")
         daemon.process.send_signal(signal.SIGHUP)
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANG_S
         while not os.path.exists(path):
             check(time.monotonic() < until, "the file is not opened again")
             time.sleep(0.02)
@@ -372,7 +372,7 @@ def _():
             "bodies": [{"model": "box", "position": [10, 10, 3], "density": 3000}]},
             headers={**headers, "X-Request-Id": "patch-1"})
         equal(patch.status, 201, patch)
-        until = time.monotonic() + 300
+        until = time.monotonic() + HANG_S
         while (now := daemon.get(patch.headers["location"], headers=headers).json)["state"] != "written":
             check(time.monotonic() < until and now["state"] not in ("failed", "discarded"), now)
             time.sleep(0.05)
@@ -414,7 +414,9 @@ def _():
         for number in range(4):
             threads.append(threading.Thread(target=dig, args=(number,)))
             threads[-1].start()
-        time.sleep(randomly.uniform(0.3, 0.8))
+        while len(acknowledged) <= 10 and any(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
+        time.sleep(randomly.uniform(0, 0.5))
         daemon.process.kill()
         for thread in threads:
             thread.join()

@@ -13,8 +13,8 @@ import tempfile
 import threading
 
 from daemon import Daemon, clean_environment
-from kota_cli import HANG_SECONDS, KOTA, Stub, fails, heights, kota, on_terminal, reply
-from tap import Skip, case, check, equal, near, near_all, rng, run, test
+from kota_cli import KOTA, Stub, fails, heights, kota, on_terminal, reply
+from tap import HANG_S, Skip, case, check, equal, near, near_all, rng, run, test
 
 # ---- help and misuse -----------------------------------------------------------------------------
 
@@ -529,7 +529,7 @@ def watch_at_once():
     printed = threading.Event()
 
     def answer(request):
-        return stream(b"event: edit\ndata: 1\n\n", lambda is_over: printed.wait(HANG_SECONDS))
+        return stream(b"event: edit\ndata: 1\n\n", lambda is_over: printed.wait(HANG_S))
 
     with Stub(answer) as stub:
         process = subprocess.Popen([KOTA, "watch", "--url", stub.url], stdout=subprocess.PIPE,

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 import threading
 
-from daemon import BIN_DIR, SLOW, Daemon, clean_environment
-from tap import check, equal, run, test
+from daemon import BIN_DIR, Daemon, clean_environment
+from tap import HANG_S, check, equal, run, test
 
 KOTA = os.path.join(BIN_DIR, "kota")
 
@@ -30,7 +30,7 @@ class Result:
 
 def bench(*args, url="http://127.0.0.1:1", stdin=None):
     return Result(subprocess.run([KOTA, "bench", "--url", url, *args], input=stdin or "",
-                                 capture_output=True, text=True, timeout=120 * SLOW,
+                                 capture_output=True, text=True, timeout=HANG_S,
                                  env=clean_environment(None)))
 
 

@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 
 from daemon import KOTAD, Daemon, clean_environment
-from kota_cli import HANG_SECONDS, KOTA, Stub, fails, kota, on_terminal, reply
+from kota_cli import KOTA, Stub, fails, kota, on_terminal, reply
 from sand import box
-from tap import check, equal, near, run, test
+from tap import HANG_S, check, equal, near, run, test
 
 SIDE = 24
 home = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "200",
@@ -192,15 +192,15 @@ def _():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "box.obj")
         with open(path, "wb") as file:
-            file.write(box(0.4))
+            file.write(box(0.7))
         equal(asked("model", "put", "box", path)[0]["triangles"], 12, "triangles")
         equal([m["id"] for m in asked("model", "ls")], ["box"], "models")
         status, text = on_terminal("model", "ls", url=home.url)
         check(status == 0 and text.startswith("MODEL"), text)
-        made = asked("patch", "create", "sand", "--center", "6,6", "--size", "4,4", "--depth", "1",
-                     "--scale", "medium", "--seed", "3", "--body", "box@6,6,2", "--body",
+        made = asked("patch", "create", "sand", "--center", "6,6", "--size", "5,5", "--depth", "2",
+                     "--scale", "coarse", "--seed", "3", "--body", "box@6,6,2", "--body",
                      '{"model":"box","position":[6,6,4],"density":3000,"velocity":[0,0,-1]}')[0]
-        equal((made["center"], made["scale"], made["seed"]), ([6, 6], "medium", 3), "the patch")
+        equal((made["center"], made["scale"], made["seed"]), ([6, 6], "coarse", 3), "the patch")
         number = str(made["id"])
         equal([p["id"] for p in asked("patch", "ls", "sand")], [made["id"]], "list")
         equal(asked("patch", "show", "sand", number)[0]["id"], made["id"], "show")
@@ -221,7 +221,7 @@ def _():
         events = kota("patch", "watch", "sand", number, url=home.url)
         equal((events.status, events.err), (0, ""), "watch ends by itself")
         equal(events.lines[-1]["data"]["state"], "written", "the last state")
-        other = asked("patch", "create", "sand", "--center", "6,6", "--size", "4,4", "--depth", "1")
+        other = asked("patch", "create", "sand", "--center", "6,6", "--size", "5,5", "--depth", "2")
         ended = asked("patch", "delete", "sand", str(other[0]["id"]), "--discard")[0]
         equal(ended["state"], "discarded", "state")
         asked("model", "rm", "box")
@@ -379,7 +379,7 @@ def _():
 def shell(program, script, *args):
     return subprocess.run([program, *args, "-c", script], capture_output=True, check=False,
                           env=clean_environment({"KOTA_URL": home.url, "HOME": "/nonexistent"}),
-                          timeout=HANG_SECONDS, stdin=subprocess.DEVNULL)
+                          timeout=HANG_S, stdin=subprocess.DEVNULL)
 
 
 @test("the scripts are taken by their shells, and offer")

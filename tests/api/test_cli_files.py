@@ -7,8 +7,8 @@ import threading
 import time
 
 from daemon import clean_environment
-from kota_cli import HANG_SECONDS, KOTA, Stub, fails, kota, reply
-from tap import case, check, equal, run, test
+from kota_cli import KOTA, Stub, fails, kota, reply
+from tap import HANG_S, case, check, equal, run, test
 
 LOCALE = {"id": "a", "revision": 1, "triangulation": "anti", "bounds": None,
           "layers": [{"id": "ground", "kind": "heightfield", "role": "ground"}]}
@@ -18,7 +18,7 @@ def half(connection, is_over):
     """Half of a file, then nothing."""
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.kota.f32\r\n"
                        b"Content-Length: 100000\r\n\r\n" + b"\0" * 50000)
-    is_over.wait(HANG_SECONDS)
+    is_over.wait(HANG_S)
 
 
 def cut(connection, is_over):
@@ -35,7 +35,7 @@ COMMANDS = {"export": ["export", "a", "ground", "x.f32"], "view": ["patch", "vie
 
 def half_comes(folder, process, name):
     """Waits until the file that becomes `name` grows."""
-    deadline = time.monotonic() + HANG_SECONDS
+    deadline = time.monotonic() + HANG_S
     while not any(os.path.getsize(os.path.join(folder, entry)) > 6 for entry in os.listdir(folder)
                   if entry != name):
         check(time.monotonic() < deadline and process.poll() is None, "no file grows")
@@ -54,7 +54,7 @@ def ends(name, number, had_before):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         half_comes(folder, process, words[-1])
         process.send_signal(number)
-        process.communicate(timeout=HANG_SECONDS)
+        process.communicate(timeout=HANG_S)
         equal(process.returncode, -number, "how it ended")
         equal(os.listdir(folder), [words[-1]] if had_before else [], "files")
         if had_before:
@@ -105,7 +105,7 @@ def _():
         done = subprocess.run(["sh", "-c", f"ulimit -f 8; trap '' XFSZ; exec {KOTA} export a ground "
                                f"{folder}/x.f32"], env=clean_environment({"KOTA_URL": stub.url}),
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                              timeout=HANG_SECONDS)
+                              timeout=HANG_S)
         equal(done.returncode, 1, str(done))
         check(b"x.f32 cannot be written: File too large" in done.stderr, str(done.stderr))
         equal(os.listdir(folder), [], "files")
@@ -118,7 +118,7 @@ def _():
 
         def slow(connection, is_over):
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"\0" * 50000)
-            may_end.wait(HANG_SECONDS)
+            may_end.wait(HANG_S)
             connection.sendall(b"\0" * 50000)
 
         with server(slow) as stub:
@@ -129,7 +129,7 @@ def _():
             half_comes(folder, process, "x.f32")
             process.send_signal(signal.SIGHUP)  # is pending before the other half can be read
             may_end.set()
-            equal(process.wait(timeout=HANG_SECONDS), 0, "how it ended")
+            equal(process.wait(timeout=HANG_S), 0, "how it ended")
         equal(os.listdir(folder), ["x.f32"], "files")
 
 

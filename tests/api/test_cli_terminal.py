@@ -12,15 +12,13 @@ import tempfile
 import threading
 import time
 
-import daemon
 from daemon import BIN_DIR, Daemon, clean_environment
-from tap import Failure, check, equal, run, test
+from tap import HANG_S, Failure, check, equal, run, test
 
 if not shutil.which("tmux") or not shutil.which("bash"):
     print("1..0 # SKIP no tmux or no bash here")
     raise SystemExit
 
-WAIT_S = 30 * daemon.SLOW
 SIDE = 64
 FOLDER = tempfile.mkdtemp(prefix="kota-tmux-")
 with open(os.path.join(FOLDER, "big.f32"), "wb") as file_:
@@ -56,7 +54,7 @@ class Terminal:
 
     def tmux(self, *words):
         done = subprocess.run(["tmux", "-L", self.name, *words], env=self.env, capture_output=True,
-                              check=False, timeout=60)
+                              check=False, timeout=HANG_S)
         if done.returncode:
             raise Failure(f"tmux {words}: {done.stderr.decode()}")
         return done.stdout.decode()
@@ -69,7 +67,7 @@ class Terminal:
 
     def see(self, wanted):
         """The screen, once wanted(screen) is true."""
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             text = self.screen()
             if wanted(text):

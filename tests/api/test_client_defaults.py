@@ -10,7 +10,7 @@ import tempfile
 
 from daemon import Daemon
 from kota_cli import Stub, kota, reply
-from tap import case, check, equal, run, test
+from tap import HANG_S, case, check, equal, run, test
 
 sys.path.insert(0, os.path.join("client", "python"))
 from kota import Client  # noqa: E402, pylint: disable=wrong-import-position
@@ -93,7 +93,7 @@ def compiled(folder):
 def edits(folder, url):
     """{client: a function that makes one edit at url}, each with its defaults."""
     def ran(*command):
-        return subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL)
+        return subprocess.run(command, check=True, timeout=HANG_S, stdout=subprocess.DEVNULL)
 
     script = f'import {{ Kota }} from "{os.path.abspath("client/web/kota.js")}";' \
         f'await new Kota("{url}").edit("a", {json.dumps(BRUSH)});'
@@ -131,7 +131,7 @@ def ends(status, *command):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([os.path.join(BUILD, command[0]),
                                *(word.replace("{}", folder) for word in command[1:])],
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=HANG_S, check=False)
     equal(done.returncode, status, f"{command}: {done.stdout[-200:]} {done.stderr[-300:]}")
     check(status == 0 or done.stderr.strip() or done.stdout.strip(), "not a word")
     if command[0] == "kotad" and status != 0:  # one form for all: the log's

@@ -13,14 +13,13 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 from background import free_port
-from daemon import F32, JSON, KOTAD, PROBLEM, SLOW, Daemon
+from daemon import F32, JSON, KOTAD, PROBLEM, Daemon
 from events import Stream
 from metrics import scrape
 from postgres import Server
-from tap import Failure, check, equal, run, test
+from tap import HANG_S, Failure, check, equal, run, test
 
 SIDE = 300  # four tiles
-WAIT_S = 20 * SLOW
 TETRAHEDRON = ("v 0 0 0\nv {0} 0 0\nv 0 {0} 0\nv 0 0 {0}\n"
                "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n")
 ROOF = "v 1 1 9\nv 9 1 9\nv 9 9 8\nv 1 9 8\nf 1 2 3 4\n"
@@ -84,9 +83,9 @@ class Node:
 
 
 def wait_for(what, true):
-    end = time.monotonic() + WAIT_S
+    end = time.monotonic() + HANG_S
     while not true():
-        check(time.monotonic() < end, f"{what}: not within {WAIT_S} s")
+        check(time.monotonic() < end, f"{what}: not within {HANG_S} s")
         time.sleep(0.02)
 
 
@@ -354,7 +353,7 @@ def adoption():
     with Daemon("--data", foreign.data) as daemon:
         daemon.ok("PUT", "/v1/locales/land", {}, status=201)
     foreign.start(wait=False)
-    equal(foreign.daemon.process.wait(timeout=WAIT_S), 1, "exit status")
+    equal(foreign.daemon.process.wait(timeout=HANG_S), 1, "exit status")
     check("has land of its own" in foreign.daemon.log_text(), foreign.daemon.log_text())
     foreign.daemon.kill()
     with Daemon("--data", foreign.data) as daemon:  # as it was
@@ -368,7 +367,7 @@ def leaving():
     last = node.locale()["revision"]
     node.stop()
     daemon = Daemon("--data", node.data, wait=False)
-    equal(daemon.process.wait(timeout=WAIT_S), 1, "exit status")
+    equal(daemon.process.wait(timeout=HANG_S), 1, "exit status")
     check("follows the shared log" in daemon.log_text(), daemon.log_text())
     daemon.kill()
     with Daemon("--data", node.data, "--cluster", "none") as alone:
@@ -433,7 +432,7 @@ def flags():
                        (("--data", data, "--locales", "a/b"), "--locales"),
                        (("--data", data, "--node-url", "ftp://x"), "--node-url")):
         daemon = Daemon("--cluster", secret, *args, wait=False)
-        equal(daemon.process.wait(timeout=WAIT_S), 2, f"{args}")
+        equal(daemon.process.wait(timeout=HANG_S), 2, f"{args}")
         check(said in daemon.log_text(), daemon.log_text())
         check("sesame" not in daemon.log_text(), "the password was told")
         daemon.kill()

@@ -18,8 +18,8 @@ import time
 import yaml
 
 from background import Background, free_port
-from daemon import KOTAD, ROOT, SLOW, Answer, Daemon, clean_environment, connection_to
-from tap import check, equal, rng, run, test
+from daemon import KOTAD, ROOT, Answer, Daemon, clean_environment, connection_to
+from tap import HANG_S, check, equal, rng, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "cluster"))
 from balancer import Balancer  # noqa: E402
@@ -169,7 +169,7 @@ def _():
         other.bin, other.port, other.folder = primary.bin, standby.port, standby.folder
         other.sql("SELECT pg_promote(true, 60)", database="postgres")
         equal(other.value("SELECT count(*) FROM t"), "1", "rows of the new primary")
-        other.sql("INSERT INTO t VALUES (2)", timeout=30)
+        other.sql("INSERT INTO t VALUES (2)", timeout=HANG_S)
 
 
 # ---- HAProxy ------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class Asker(threading.Thread):
 
 def all_ask(askers, more):
     """Waits until each has had so many more answers, or one has failed."""
-    wanted, deadline = [asker.count + more for asker in askers], time.monotonic() + 60 * SLOW
+    wanted, deadline = [asker.count + more for asker in askers], time.monotonic() + HANG_S
     while any(asker.count < count for asker, count in zip(askers, wanted)) and \
             not any(asker.error for asker in askers):
         check(time.monotonic() < deadline, f"answers: {[asker.count for asker in askers]}")

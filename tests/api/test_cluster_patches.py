@@ -17,7 +17,7 @@ from daemon import F32, check, equal, problem
 from models import BOX
 from nodes import LEASE_MS, Node, wait_until
 from postgres import Server
-from tap import run, test
+from tap import HANG_S, run, test
 
 SIDE = 120  # samples, half a metre apart: seven cells of a lease and a half
 ENDS = ("written", "discarded", "failed")
@@ -44,7 +44,7 @@ def post(node, center, status=201, key=None, **more):
 def ask(url, method="GET", body=None):
     """Status, Location and JSON from wherever an address leads."""
     to = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(to.hostname, to.port, timeout=60)
+    connection = http.client.HTTPConnection(to.hostname, to.port, timeout=HANG_S)
     connection.request(method, to.path + ("?" + to.query if to.query else ""),
                        body=json.dumps(body) if body else None,
                        headers={"Content-Type": "application/json"} if body else {})
@@ -54,14 +54,14 @@ def ask(url, method="GET", body=None):
     return got
 
 
-def wait(url, *states, seconds=120):
+def wait(url, *states):
     found = {}
 
     def is_there():
         found.update(ask(url)[2])
         check(found["state"] in states or found["state"] not in ENDS, f"ended: {found}")
         return found["state"] in states
-    wait_until(is_there, f"{url} {states}", seconds)
+    wait_until(is_there, f"{url} {states}")
     return found
 
 
@@ -133,7 +133,7 @@ def _():
     equal(status, 201, f"POST {target}")
     discard(first)
     urls = [post(a, center).headers["location"] for center in ([10, 50], [50, 10])]
-    wait_until(lambda: post_elsewhere(a), "a knows that it is full and b is not", 20)
+    wait_until(lambda: post_elsewhere(a), "a knows that it is full and b is not")
     for url in urls:
         discard(url)
 
@@ -177,7 +177,7 @@ def _():
             answer = b.daemon.post(PATCHES, patch([20, 40]))
             taken["answer"] = answer
             return answer.status == 201
-        took = wait_until(b_has_it, "b has the ground of a that is stopped", 30)
+        took = wait_until(b_has_it, "b has the ground of a that is stopped")
         check(took * 1000 > LEASE_MS / 3, f"b had it after {took:.2f} s, while the lease held")
     finally:
         a.resume()

@@ -10,7 +10,7 @@ import tempfile
 from daemon import ROOT, Daemon
 from fields import Terrain, put_terrain
 from oracle import ALTERNATING, ANTI, MAIN
-from tap import Skip, check, equal, rng, run, test
+from tap import HANG_S, Skip, check, equal, rng, run, test
 
 SIDE, POINTS, STEP_M = 8, 400, 0.01  # 8: Jolt takes whole blocks; PhysX has 16 bits a height
 FOLDER = os.path.join(ROOT, "tests", "libraries")
@@ -62,7 +62,7 @@ def _():
         raise Skip("no node here")
     if not os.path.exists(os.path.join(FOLDER, "node_modules", ".complete")):
         raise Skip("no libraries: python3 tests/libraries/fetch.py")
-    ran = subprocess.run(["node", "colliders.mjs"], cwd=FOLDER, capture_output=True, text=True, timeout=300,
+    ran = subprocess.run(["node", "colliders.mjs"], cwd=FOLDER, capture_output=True, text=True, timeout=HANG_S,
                          input=json.dumps({"side": SIDE, "heights": heights, "points": points}), check=False)
     check(ran.returncode == 0, ran.stderr[-2000:])
     compare(json.loads(ran.stdout.splitlines()[-1]), {"cannon-es", "Havok", "Jolt", "MuJoCo", "PhysX", "Rapier"})
@@ -80,7 +80,7 @@ def native(library, package, more):
                         *flags.stdout.split(), *more], cwd=FOLDER, check=True)
         numbers = [SIDE, *(h for row in heights for h in row), *(v for point in points for v in point)]
         ran = subprocess.run([program], input=" ".join(map(repr, numbers)), capture_output=True, text=True,
-                             check=True, timeout=60)
+                             check=True, timeout=HANG_S)
     lines = (line.split("\t") for line in ran.stdout.splitlines())
     compare({name: [float(word) for word in values.split()] for name, values in lines}, {library})
 

@@ -13,7 +13,7 @@ import time
 from daemon import F32, KOTAD, Daemon, clean_environment
 from ground import check_is_good
 from mesh_oracle import obj, rectangle
-from tap import Skip, check, equal, run, test
+from tap import HANG_S, Skip, check, equal, run, test
 
 base = tempfile.mkdtemp(prefix="kota-confined-")
 
@@ -48,7 +48,7 @@ def _():
             file.write("edit second-0123456789\n")
         os.rename(tokens + ".new", tokens)
         daemon.process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_S
         while "tokens read again" not in daemon.log_text() and time.monotonic() < deadline:
             time.sleep(0.02)
         daemon.ok("PUT", "/v1/locales/land", {"title": "later"},
@@ -104,7 +104,7 @@ def _():
                              ("daemon", {"user": 65534}, "only root")):
         if os.geteuid() != 0:
             raise Skip("not root")
-        done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--user", name], timeout=60,
+        done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--user", name], timeout=HANG_S,
                               capture_output=True, text=True, env=clean_environment(), check=False,
                               cwd="/", **more)
         equal(done.returncode, 2, f"{name}: {done.stderr}")

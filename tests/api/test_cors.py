@@ -2,7 +2,7 @@
 import subprocess
 
 from daemon import KOTAD, Daemon, check, clean_environment, equal
-from tap import run, test
+from tap import HANG_S, run, test
 
 GOOD, OTHER = "https://map.example", "http://tool.example:8080"
 
@@ -56,7 +56,7 @@ def _():
                    "https://*.example", "://a", "https://a@b"):
         done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--cors-origin", origin],
                               capture_output=True, text=True, env=clean_environment(), check=False,
-                              timeout=60)
+                              timeout=HANG_S)
         check(done.returncode == 2 and "CORS origin" in done.stderr, f"{origin!r}: {done.stderr}")
 
 

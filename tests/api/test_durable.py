@@ -7,12 +7,12 @@ import tempfile
 import threading
 import time
 
-from daemon import F32, KOTAD, SLOW, Daemon, clean_environment, problem
+from daemon import F32, KOTAD, Daemon, clean_environment, problem
 from ground import (NAN, Client, Edit, Ground, Stream, check_is_good, cut_off, floats, hills,
                     one_line, put_ground, random_edit, read_ground, replay, run_check, stored)
 from images import asc, png
 from mesh_oracle import obj, rectangle, wall
-from tap import Skip, check, equal, fail, rng, run, test
+from tap import HANG_S, Skip, check, equal, fail, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 NUMBERS = iter(range(1000))
@@ -231,7 +231,7 @@ def _():
     equal(streams[0].answer.getheader("Content-Type").split(";")[0], "text/event-stream", "type")
     daemon.stop()
     for stream in streams:
-        stream.thread.join(20)
+        stream.thread.join(HANG_S)
         check(stream.is_over, "a stream outlives its daemon")
         equal([e for e in stream.events if e[1] == "edit"], [], "events")
 
@@ -509,7 +509,7 @@ def _():
         daemon.ok("PUT", "/v1/locales/land", {}, status=201)
         second = stored(data, wait=False)
         try:
-            status = second.process.wait(60 * SLOW)
+            status = second.process.wait(HANG_S)
             check(status > 0, f"exit status {status}")
             one_line(second.log_text(), data)
         finally:
@@ -594,7 +594,7 @@ class Editing:
         return self.edits[-1][0] if self.edits else 2
 
     def at_least(self, count):
-        deadline = time.monotonic() + 30 * SLOW
+        deadline = time.monotonic() + HANG_S
         while len(self.edits) < count and not self.error and time.monotonic() < deadline:
             time.sleep(0.005)
 
@@ -633,7 +633,7 @@ def _():
                 low = editing.revision()
                 done = subprocess.run(["sqlite3", os.path.join(data, "kota.db"),
                                        f".backup {os.path.join(new, 'kota.db')}"],
-                                      capture_output=True, text=True, timeout=60 * SLOW,
+                                      capture_output=True, text=True, timeout=HANG_S,
                                       check=False)
                 equal((done.returncode, done.stderr), (0, ""), "sqlite3 .backup")
                 backups.append((new, low))
@@ -689,7 +689,7 @@ def _():
 
 @test("--check without --data is a usage error")
 def _():
-    done = subprocess.run([KOTAD, "--check"], capture_output=True, text=True, timeout=60 * SLOW,
+    done = subprocess.run([KOTAD, "--check"], capture_output=True, text=True, timeout=HANG_S,
                           env=clean_environment(), check=False)
     equal(done.returncode, 2, "exit status, as of all wrong command lines")
     one_line(done.stdout + done.stderr, "--data")

@@ -7,7 +7,7 @@ import threading
 from daemon import F32, F64, JSON, Answer, Daemon, check, connection_to, equal, problem
 from fields import put_layer, put_locale, put_terrain
 from oracle import NAN, Terrain, f32, random_terrain
-from tap import case, near, rng, run, test
+from tap import HANG_S, case, near, rng, run, test
 
 daemon = Daemon()
 MAX = 3.4028234663852886e38  # the greatest float32
@@ -167,7 +167,7 @@ def _():
     points = [c for r in range(40) for q in range(40) for c in terrain.at(q, r)[:2]]
 
     def read():
-        connection = connection_to(daemon.port, timeout=60)
+        connection = connection_to(daemon.port, timeout=HANG_S)
         while not stop.is_set():
             connection.request("POST", at("whole", "/height?interp=nearest"),
                                struct.pack(f"<{len(points)}d", *points), {"Content-Type": F64})
@@ -465,7 +465,7 @@ def together(count, job):
     results, start = [None] * count, threading.Barrier(count)
 
     def work(i):
-        connection = connection_to(daemon.port, timeout=120)
+        connection = connection_to(daemon.port, timeout=HANG_S)
         start.wait()
         try:
             results[i] = job(i, connection)
@@ -727,7 +727,7 @@ def _():
         put_locale(own, "b")
 
         def title(i):
-            connection = connection_to(own.port, timeout=120)
+            connection = connection_to(own.port, timeout=HANG_S)
             for n in range(16500 // 8):
                 equal(send(connection, "PUT", at("b"), {"title": f"{i}.{n}"}).status, 200, "title")
             connection.close()
@@ -751,7 +751,7 @@ def _():
     stop, seen = threading.Event(), []
 
     def follow():
-        connection = connection_to(daemon.port, timeout=60)
+        connection = connection_to(daemon.port, timeout=HANG_S)
         known = 2
         while not stop.is_set() or known < 302:
             connection.request("GET", at("busy", f"/diff?since={known}"))

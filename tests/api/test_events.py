@@ -10,7 +10,7 @@ import time
 from daemon import F32, PROXY, SLOW, Daemon, check, equal, problem
 from events import Stream
 from fields import Terrain, put_layer, put_locale, put_terrain
-from tap import Skip, case, rng, run, test
+from tap import HANG_S, Skip, case, rng, run, test
 
 daemon = Daemon()
 FIELD = Terrain(5, 4, [[c + 10 * r for c in range(5)] for r in range(4)])
@@ -46,10 +46,10 @@ def sequence():
         return event.id
 
 
-def until(condition, what, seconds=30):
-    deadline = time.monotonic() + seconds
+def until(condition, what):
+    deadline = time.monotonic() + HANG_S
     while not condition():
-        check(time.monotonic() < deadline, f"not within {seconds} s: {what}")
+        check(time.monotonic() < deadline, f"not within {HANG_S} s: {what}")
         time.sleep(0.005)
 
 
@@ -287,7 +287,7 @@ def change_often(name, count):
     last = one.replace(b"Host: x", b"Host: x\r\nConnection: close")
 
     def write():
-        received = daemon.raw(one * (count // 4 - 1) + last, timeout=120)
+        received = daemon.raw(one * (count // 4 - 1) + last, timeout=HANG_S)
         equal(received.count(b"HTTP/1.1 200 "), count // 4, "answers")
     threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:
@@ -372,7 +372,7 @@ def _():
         other.process.send_signal(signal.SIGTERM)
         for reader in readers:
             equal(reader.rest(), [], "events")
-        other.process.wait(timeout=60)
+        other.process.wait(timeout=HANG_S)
 
 
 @test("events are read like everything else: by a token where reading needs one")

@@ -1,7 +1,7 @@
 """Numbers at the ends of float64: every answer stays JSON, in time, and consistent with itself."""
 import math
 import struct
-import time
+import os
 
 from daemon import F32, F64, SLOW, Daemon, problem
 from fields import Terrain, put_locale
@@ -63,12 +63,18 @@ def vector(random, terrain, size=3):
     return [extreme(random, terrain) for _ in range(size)]
 
 
+def processor_s():
+    """Of the daemon."""
+    with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as file:
+        return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def in_time(target, body, statuses=(200,)):
-    start = time.monotonic()
+    before = processor_s()
     answer = daemon.post(target, body)
-    seconds = time.monotonic() - start
+    seconds = processor_s() - before
     check(answer.status in statuses, f"{target}: {answer}")
-    check(seconds < 10 * SLOW, f"{target} took {seconds:.1f} s")
+    check(seconds < 10 * SLOW, f"{target} took {seconds:.1f} s of processor")
     return answer.json  # refuses NaN and Infinity
 
 

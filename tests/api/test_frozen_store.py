@@ -9,10 +9,10 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stores"))
 
 import frozen
-from daemon import KOTAD, ROOT, SLOW, clean_environment
+from daemon import KOTAD, ROOT, clean_environment
 from ground import check_is_good, cut_off, stored
 from sand import box
-from tap import case, check, equal, run, test
+from tap import HANG_S, case, check, equal, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 
@@ -128,7 +128,7 @@ def _():
         before = file.read()
     for flags in ([], ["--check"]):
         done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--data", data, *flags],
-                              capture_output=True, text=True, timeout=60 * SLOW,
+                              capture_output=True, text=True, timeout=HANG_S,
                               env=clean_environment(), check=False)
         equal(done.returncode, 1, f"exit status: {done.stderr}")
         for words in (f"schema version {version + 1}", f"versions up to {version}", "newer kotad"):

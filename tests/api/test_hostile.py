@@ -6,6 +6,7 @@ those that are chosen to hold a thread, to hold memory, or to make two parsers d
 import array
 import copy
 import json
+import re
 import select
 import signal
 import socket
@@ -14,7 +15,7 @@ import threading
 import time
 
 from daemon import F32, JSON, SLOW, Daemon, parse_answers, problem
-from tap import case, check, equal, rng, run, test
+from tap import HANG_S, case, check, equal, rng, run, test
 
 LAND = "/v1/locales/land"
 INFINITY = float("inf")
@@ -43,32 +44,38 @@ def head(call, length, media=JSON, more=""):
 
 ALONG = {"origin": [0, 1, .5], "direction": [1, 0, 0]}
 LONG = {
-    "ray": {"rays": [ALONG] * 300},
-    "los": {"segments": [{"from": [0, 1, .5], "to": [1e6, 1, .5]}] * 300},
-    "lit": {"points": [[0, 1, .5]] * 800, "light": {"direction": [-1, 0, 0]}},
-    "contact": {"points": [[0, 1, .5]] * 800},
-    "contains": {"points": [[0, 1, .5]] * 800},
+    "ray": {"rays": [ALONG] * 120},
+    "los": {"segments": [{"from": [0, 1, .5], "to": [1e6, 1, .5]}] * 120},
+    "lit": {"points": [[0, 1, .5]] * 150, "light": {"direction": [-1, 0, 0]}},
+    "contact": {"points": [[0, 1, .5]] * 90},
+    "contains": {"points": [[0, 1, .5]] * 80},
 }
 
 
 def does_not_hold_the_loop(call, cols):
-    """A question that the loop could answer by its size, and that takes some tenths of a second."""
-    daemon = start("--max-batch-ms", str(30_000 * SLOW), cols=cols)
+    """A question that the loop could answer by its size, and that takes some tenths of a second.
+
+    A loop that answered it by itself would never say that it is being answered.
+    """
+    daemon = start("--max-batch-ms", "3600000", cols=cols)
     if call in ("contact", "contains"):
         daemon.ok("PUT", LAND, {"gravity": [1, 0, 0]})
     body = json.dumps(LONG[call]).replace(" ", "").encode()
     check(len(body) <= 16 * 1024, f"{len(body)} bytes would go to a worker by themselves")
-    equal(daemon.get("/livez").status, 200, "livez")
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=120 * SLOW) as s:
-        s.sendall(head(call, len(body), more="Connection: close\r\n") + body)
-        equal(daemon.get("/livez").status, 200, "livez")
-        check(not select.select([s], [], [], 0)[0], "the long question was answered first")
-        received = b""
-        while more := s.recv(1 << 16):
-            received += more
-    answers = parse_answers(received)
-    equal([a.status for a in answers], [200], "statuses")
-    equal(len(answers[0].json["results"]), len(next(iter(LONG[call].values()))), "results")
+    is_free, tries = False, 10  # where this program is not given a processor in time, it asks again
+    while not is_free and (tries := tries - 1):
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
+            s.sendall(head(call, len(body), more="Connection: close\r\n") + body)
+            while not is_free and not select.select([s], [], [], 0)[0]:
+                time.sleep(0.001)
+                is_free = daemon.ok("GET", "/v1/stats")["http"]["workers_busy"] > 0
+            received = b""
+            while more := s.recv(1 << 16):
+                received += more
+        answers = parse_answers(received)
+        equal([a.status for a in answers], [200], "statuses")
+        equal(len(answers[0].json["results"]), len(next(iter(LONG[call].values()))), "results")
+    check(is_free, "the loop answered the long question by itself")
     daemon.stop()
 
 
@@ -96,18 +103,15 @@ def _():
     daemon.ok("PUT", "/v1/locales/aside", {"gravity": [1, 0, 0]}, status=201)
     daemon.ok("PUT", f"/v1/locales/aside/layers/ground?cols={1 << 20}&rows=4&spacing=1,1",
               spikes(1 << 20), media=F32, status=201)
-    for path, body, more, items in (
-            (LAND + "/ray", ray * 1_000_000, {"media": F32}, 1_000_000),
-            (LAND + "/ray", {"rays": [ALONG] * 10_000}, {}, 10_000),
-            ("/v1/locales/aside/contact", {"footprints": [[on_x, [1, 1, .5], [0, 2, .5]]] * 5_000},
-             {}, 5_000)):
-        begun = time.monotonic()
+    for path, body, more in (
+            (LAND + "/ray", ray * 1_000_000, {"media": F32}),
+            (LAND + "/ray", {"rays": [ALONG] * 10_000}, {}),
+            ("/v1/locales/aside/contact", {"footprints": [[on_x, [1, 1, .5], [0, 2, .5]]] * 5_000}, {})):
         answer = daemon.post(path, body, **more)
-        took_ms = (time.monotonic() - begun) * 1000
         problem(answer, 413, f"the most is {most_ms} ms", limit=most_ms)
         check(answer.json["got"] > 2 * most_ms, f"{path}: {answer.json}")
-        check("items took" in answer.json["detail"], f"{path}: {answer.json}")
-        check(took_ms < most_ms / 2, f"{path}: {items} items were refused after {took_ms:.0f} ms")
+        took_ms = re.search(r" of \d+ items took (\d+) ms", answer.json["detail"])
+        check(took_ms and int(took_ms[1]) < most_ms / 2, f"{path}: {answer.json}")
     equal(len(daemon.ok("POST", LAND + "/ray", {"rays": [ALONG]})["results"]), 1, "a short one")
     daemon.stop()
 
@@ -116,14 +120,14 @@ def _():
 def _():
     daemon = start("--drain-ms", "100", "--max-batch-ms", "3600000", cols=1 << 20)
     body = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY) * 1_000_000
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
         s.sendall(head("ray", len(body), F32) + body)
-        deadline = time.monotonic() + 20 * SLOW
+        deadline = time.monotonic() + HANG_S
         while daemon.ok("GET", "/v1/stats")["items_in_flight"] == 0:
             check(time.monotonic() < deadline, "the batch is not begun")
             time.sleep(0.01)
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
     daemon.stop()
 
 
@@ -172,11 +176,11 @@ def _():
     for _ in range(60):
         s = socket.socket()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        s.settimeout(60 * SLOW)
+        s.settimeout(HANG_S)
         s.connect(("127.0.0.1", daemon.port))
         s.sendall((head("profile", len(body)) + body) * 20)
         sockets.append(s)
-    deadline, status = time.monotonic() + 60 * SLOW, 200
+    deadline, status = time.monotonic() + HANG_S, 200
     while status == 200 and time.monotonic() < deadline:
         equal(daemon.get("/livez").status, 200, "livez")
         status = daemon.post(LAND + "/profile", body, media=JSON).status

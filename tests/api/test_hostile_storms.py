@@ -14,7 +14,7 @@ import time
 
 from daemon import F32, JSON, SLOW, Daemon, parse_answers, receive
 from events import Stream
-from tap import check, equal, rng, run, test
+from tap import HANG_S, check, equal, rng, run, test
 
 LAND = "/v1/locales/land"
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close() sends a reset
@@ -32,7 +32,7 @@ def land(*args):
 
 
 def connect(daemon):
-    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return s
 
@@ -49,7 +49,7 @@ def files(daemon):
 
 def until(daemon, what, read):
     """Waits until nothing is held any more."""
-    deadline = time.monotonic() + 60 * SLOW
+    deadline = time.monotonic() + HANG_S
     while (got := read()) != 0:
         check(time.monotonic() < deadline, f"{what}: still {got}")
         time.sleep(0.02)

@@ -10,8 +10,8 @@ import socket
 import struct
 import time
 
-from daemon import F32, JSON, SLOW, Daemon, receive
-from tap import check, equal, rng, run, test
+from daemon import F32, JSON, Daemon, receive
+from tap import HANG_S, check, equal, rng, run, test
 
 CONNECTIONS = 160  # more than an iteration reads before it answers
 LOCALE = "/v1/locales/a"
@@ -87,7 +87,7 @@ def open_all(daemon, count):
     out = []
     for _ in range(count):
         s = socket.create_connection(("127.0.0.1", daemon.port))
-        s.settimeout(60)
+        s.settimeout(HANG_S)
         out.append(s)
     daemon.ok("GET", "/livez")  # they are accepted: the listener's queue is taken in order
     return out
@@ -176,7 +176,7 @@ def _():
                 check(got.startswith(b"HTTP/1.1 200 OK") and got.endswith(b"}"),
                       f"connection {i}: {got!r}")
                 s.close()
-            daemon.process.wait(60 * SLOW)
+            daemon.process.wait(HANG_S)
         with_daemon(body)
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 
 from daemon import F32, JSON, SLOW, Daemon, ask_once, parse_answers, problem, receive
-from tap import check, equal, run, test
+from tap import HANG_S, check, equal, run, test
 
 MIB = 1 << 20
 PIECE = bytes(MIB)
@@ -26,7 +26,7 @@ def body(mib):
 
 def upload(daemon, method, path, mib, media=JSON, is_chunked=False):
     """By http.client, which looks for an answer when all is sent; its status and whole body."""
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.direct_port, timeout=120 * SLOW)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.direct_port, timeout=HANG_S)
     headers = {"Content-Type": media}
     if not is_chunked:
         headers["Content-Length"] = str(mib * MIB)
@@ -47,7 +47,7 @@ def refused_head(length):
 
 def refused(daemon):
     """A connection whose request was answered by 413, and that may send on."""
-    s = socket.create_connection(("127.0.0.1", daemon.direct_port), timeout=60 * SLOW)
+    s = socket.create_connection(("127.0.0.1", daemon.direct_port), timeout=HANG_S)
     s.sendall(refused_head(1 << 50))
     problem(parse_answers(receive(s))[0], 413)  # until the end of what the daemon says
     return s
@@ -67,7 +67,7 @@ def sends_until_ended(s, piece, pause=0.0):
 
 def are_open(daemon, count, what):
     """So many connections, but for the one that asks; those that asked before take a moment to go."""
-    deadline = time.monotonic() + 60 * SLOW
+    deadline = time.monotonic() + HANG_S
     while True:
         text = ask_once(daemon.direct_port, "/metrics").body.decode()
         now = int(re.search(r"^kota_connections (\d+)$", text, re.M).group(1)) - 1
@@ -107,13 +107,13 @@ def _():
 def _():
     with Daemon() as daemon:
         for head, status in ((refused_head(300 * MIB), 413), (b"POST  /x HTTP/1.1\r\n\r\n", 400)):
-            with socket.create_connection(("127.0.0.1", daemon.direct_port), timeout=60 * SLOW) as s:
+            with socket.create_connection(("127.0.0.1", daemon.direct_port), timeout=HANG_S) as s:
                 s.sendall(head)
                 equal(parse_answers(receive(s))[0].status, status, "before the body")
                 for _ in range(300):
                     s.sendall(PIECE)
                 s.shutdown(socket.SHUT_WR)
-            with socket.create_connection(("127.0.0.1", daemon.direct_port), timeout=60 * SLOW) as s:
+            with socket.create_connection(("127.0.0.1", daemon.direct_port), timeout=HANG_S) as s:
                 s.sendall(head)
                 for _ in range(300):
                     s.sendall(PIECE)
@@ -163,7 +163,7 @@ def _():
         thread.start()
         daemon.process.terminate()
         try:
-            equal(daemon.process.wait(timeout=20), 0, "exit status")
+            equal(daemon.process.wait(timeout=HANG_S), 0, "exit status")
         except subprocess.TimeoutExpired:
             raise AssertionError("the daemon waits for somebody who only sends") from None
         thread.join()

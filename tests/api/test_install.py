@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from daemon import BIN_DIR, Daemon, ROOT, clean_environment
-from tap import Skip, check, equal, run, test
+from tap import HANG_S, Skip, check, equal, run, test
 
 CONFIG = os.path.basename(BIN_DIR)
 SECONDS = 600
@@ -119,7 +119,7 @@ def _():
         make("install", f"PREFIX={prefix}")
         for name in ["kotad", "kota"]:
             said = subprocess.run([f"{prefix}/bin/{name}", "--help"], stdout=subprocess.PIPE,
-                                  env=clean_environment(), timeout=60)
+                                  env=clean_environment(), timeout=HANG_S)
             equal(said.returncode, 0, f"{name} --help")
         with open(prefix + "/lib/pkgconfig/libkota.pc", encoding="utf-8") as file:
             check(f"prefix={prefix}\n" in file.read(), "libkota.pc names another prefix")
@@ -157,14 +157,14 @@ def _():
         static = ["cc", "-o", folder + "/static", source, folder + "/lib/libkota.a",
                   *[flag for flag in flags("--static") if flag != "-lkota"]]
         for words in [shared, static]:
-            subprocess.run(words, check=True, timeout=60)
+            subprocess.run(words, check=True, timeout=HANG_S)
         with Daemon() as daemon:
             for name in ["shared", "static"]:
                 needed = subprocess.run(["readelf", "-d", f"{folder}/{name}"], check=True,
                                         stdout=subprocess.PIPE).stdout.decode()
                 equal("libkota.so.0" in needed, name == "shared", f"{name} needs libkota.so.0")
                 said = subprocess.run([f"{folder}/{name}", f"http://127.0.0.1:{daemon.port}",
-                                       "nowhere", "1", "2"], stderr=subprocess.PIPE, timeout=60)
+                                       "nowhere", "1", "2"], stderr=subprocess.PIPE, timeout=HANG_S)
                 equal(said.returncode, 1, f"{name}: {said.stderr}")
                 check(b"nowhere" in said.stderr, f"{name} says {said.stderr!r}")
 

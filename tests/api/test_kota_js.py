@@ -12,7 +12,7 @@ import tempfile
 import yaml
 
 from daemon import ROOT, Daemon, trusting
-from tap import Skip, case, check, run, test
+from tap import HANG_S, Skip, case, check, run, test
 
 NODE_MIN = 18
 node = shutil.which("node")
@@ -38,7 +38,7 @@ def _():
                                 media=request["content-type"])
             check(answer.status in (200, 201), f"{request['path']}: {answer}")
         done = subprocess.run([node, os.path.join("tests", "web", "client.mjs")], cwd=ROOT,
-                              capture_output=True, text=True, timeout=300,
+                              capture_output=True, text=True, timeout=HANG_S,
                               env={**os.environ, **trusting(daemon.url), "KOTA_URL": daemon.url,
                                    "KOTA_TOKEN": daemon.front.token if daemon.front else ""})
     for line in done.stdout.splitlines():
@@ -66,7 +66,7 @@ def tsc(*words):
     if not os.path.exists(compiler):
         raise Skip("no typescript: run `npm ci` in tests/web")
     done = subprocess.run([node, compiler, "-p", *words], cwd=ROOT, capture_output=True, text=True,
-                          timeout=300)
+                          timeout=HANG_S)
     check(done.returncode == 0, done.stdout + done.stderr)
 
 
@@ -76,7 +76,7 @@ def _():
     with open(os.path.join(ROOT, "client", "lib", "kota.h"), encoding="utf-8") as file:
         version = ".".join(re.findall(r"define KOTA_VERSION_\w+ (\d+)", file.read()))
     done = subprocess.run(["npm", "pack", "--dry-run", "--offline"], capture_output=True, text=True,
-                          cwd=os.path.join(ROOT, "client", "web"), timeout=120)
+                          cwd=os.path.join(ROOT, "client", "web"), timeout=HANG_S)
     check(done.stdout.split()[-1:] == [f"kota-client-{version}.tgz"], done.stdout + done.stderr)
 
 

@@ -11,7 +11,7 @@ from daemon import Daemon, problem
 from earth import place_at
 from fields import NAN, Terrain, put_layer, put_locale
 from mesh_oracle import put_mesh, rectangle
-from tap import Skip, case, check, equal, rest, rng, run, test
+from tap import HANG_S, Skip, case, check, equal, rest, rng, run, test
 
 daemon = Daemon("--access-log")
 COLS, ROWS = 700, 530
@@ -36,7 +36,7 @@ def near(got, want, what, within):
 
 def gdal(*words):
     try:
-        ran = subprocess.run(words, capture_output=True, timeout=120, check=False)
+        ran = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False)
     except FileNotFoundError:
         raise Skip(f"no {words[0]} (gdal-bin)") from None
     check(ran.returncode == 0, f"{' '.join(words)}: {ran.returncode} {ran.stderr.decode()[-800:]}")
@@ -254,7 +254,7 @@ def _():
     text = "\n".join(f"{c + 0.5} {r + 0.5}" for c, r in places) + "\n"
     try:
         ran = subprocess.run(["gdaltransform", "-t_srs", "EPSG:4326", "-output_xy", remote()],
-                             input=text.encode(), capture_output=True, timeout=60, check=True)
+                             input=text.encode(), capture_output=True, timeout=HANG_S, check=True)
     except FileNotFoundError:
         raise Skip("no gdaltransform (gdal-bin)") from None
     for (c, r), line in zip(places, ran.stdout.decode().splitlines()):

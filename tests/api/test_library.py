@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import tempfile
 
-from daemon import BIN_DIR, ROOT, SLOW, Daemon
-from tap import Skip, case, check, equal, run, test
+from daemon import BIN_DIR, ROOT, Daemon
+from tap import HANG_S, Skip, case, check, equal, run, test
 
 LIB = os.path.join(BIN_DIR, "lib")
 HEADER = os.path.join(ROOT, "client", "lib", "kota.h")
@@ -31,7 +31,7 @@ EXTRA = {"asan": ["-fsanitize=address,undefined"], "tsan": ["-fsanitize=thread"]
 
 def output(*command, status=0, env=None):
     done = subprocess.run(command, capture_output=True, text=True, env=env or ENVIRONMENT,
-                          timeout=120 * SLOW, cwd=folder.name)
+                          timeout=HANG_S, cwd=folder.name)
     check(done.returncode == status,
           f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}"[:4000])
     return done.stdout

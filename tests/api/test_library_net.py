@@ -12,9 +12,9 @@ import tempfile
 import threading
 import time
 
-from daemon import BIN_DIR, ROOT, SLOW, Daemon, clean_environment
+from daemon import BIN_DIR, ROOT, Daemon, clean_environment
 from proxies import Front
-from tap import check, equal, run, test
+from tap import HANG_S, check, equal, run, test
 
 LIB = os.path.join(BIN_DIR, "lib")
 CC = os.environ.get("CC", "cc")
@@ -75,14 +75,14 @@ subprocess.run([CC, "-Wall", "-Wextra", "-Werror", *EXTRA, asker + ".c", "-o", a
 def ask(url, ca_file="-", megabytes=0, tries=1, **env):
     """The lines that the program prints; it must end by itself, with 0."""
     done = subprocess.run([asker, url, ca_file, str(megabytes), str(tries)], capture_output=True, text=True,
-                          timeout=120 * SLOW, env={**clean_environment(), "LD_LIBRARY_PATH": LIB, **env})
+                          timeout=HANG_S, env={**clean_environment(), "LD_LIBRARY_PATH": LIB, **env})
     equal(done.returncode, 0, f"exit status ({done.stdout}{done.stderr})")
     return done.stdout.splitlines()
 
 
 def kota(*args, **env):
     return subprocess.run([os.path.join(BIN_DIR, "kota"), *args], capture_output=True, text=True,
-                          timeout=120 * SLOW, env={**clean_environment(), **env})
+                          timeout=HANG_S, env={**clean_environment(), **env})
 
 
 tokens = os.path.join(folder.name, "tokens")
@@ -104,12 +104,10 @@ def _():
 
 @test("TLS: a certificate that nobody trusts is an error of its kind, at once, and nothing is sent")
 def _():
-    begun = time.monotonic()
     line, = ask(URL)
     check(line.startswith("tls ") and "certificate" in line, line)
     line, = ask(URL, os.path.join(folder.name, "none.crt"))
     check(line.startswith("tls "), line)
-    check(time.monotonic() - begun < 10 * SLOW, "it was tried again")
     line, = ask(f"https://127.0.0.1:{daemon.direct_port}", front.path("tls.crt"))
     check(line.startswith("connect "), line)  # a port that speaks no TLS
 
@@ -129,7 +127,7 @@ def _():
         check(done.returncode == 0, done)
         line = watch.stdout.readline()
         check('"delete"' in line, line)
-        equal(watch.wait(timeout=60 * SLOW), 0, "kota watch ends with the locale")
+        equal(watch.wait(timeout=HANG_S), 0, "kota watch ends with the locale")
     finally:
         watch.kill()
         watch.wait()

@@ -20,7 +20,7 @@ from folders import folder, fresh
 from images import asc
 from metrics import bodies_bytes
 from sand import box
-from tap import Skip, case, check, equal, fail, run, test
+from tap import HANG_S, Skip, case, check, equal, fail, run, test
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -33,8 +33,8 @@ def write(path, text):
     return path
 
 
-def until(what, condition, seconds=20):
-    deadline = time.monotonic() + seconds * SLOW
+def until(what, condition):
+    deadline = time.monotonic() + HANG_S
     while not condition():
         check(time.monotonic() < deadline, f"{what} did not come")
         time.sleep(0.01)
@@ -223,7 +223,7 @@ class Client(threading.Thread):
         head = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
         request = f"GET {self.target} HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode()
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=60 * SLOW) as s:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_S) as s:
                 while not self.stops:
                     s.sendall(request)
                     got = receive(s, lambda got: b"\r\n\r\n" in got and got.endswith(b"}"))
@@ -331,7 +331,7 @@ def patch_daemon(*flags):
         equal(answer.status, 201, f"patch: {answer}")
         where = answer.headers["location"]
         until("an active patch", lambda: daemon.ok("GET", where)["state"] in (
-            "settling", "active", "resting", "paused"), 60)
+            "settling", "active", "resting", "paused"))
     except BaseException:
         daemon.kill()
         raise
@@ -346,7 +346,7 @@ def _():
     revision = daemon.ok("GET", "/v1/locales/land")["revision"]
     try:
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(70 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
         check("patch 1 of land is written" in daemon.log_text(), daemon.log_text()[-1500:])
     finally:
         daemon.kill()
@@ -359,7 +359,7 @@ def _():
     daemon = patch_daemon("--patch-speed", "1", "--patches-at-end", "save", "--drain-ms", "300")
     try:
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
         check(re.search("patch 1 of land is discarded: .*time to drain", daemon.log_text()),
               daemon.log_text()[-1500:])
     finally:
@@ -371,7 +371,7 @@ def _():
     daemon = patch_daemon("--patch-speed", "1", "--patches-at-end", "discard", "--drain-ms", "60000")
     try:
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(30 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
         check("patch 1 of land is discarded: the daemon stops" in daemon.log_text(),
               daemon.log_text()[-1500:])
     finally:
@@ -391,7 +391,7 @@ def begin_upload(daemon, s):
 def second_signal(first, second, ends):
     daemon = Daemon("--drain-ms", "600000", "--body-ms", "600000")
     try:
-        with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
             begin_upload(daemon, s)
             daemon.process.send_signal(first)
             said(daemon, "draining")
@@ -402,7 +402,7 @@ def second_signal(first, second, ends):
                 time.sleep(0.5)
                 check(daemon.is_alive(), "one Ctrl-C that comes twice has cut the drain off")
                 daemon.process.send_signal(second)
-            equal(daemon.process.wait(20 * SLOW), 1, "exit status")
+            equal(daemon.process.wait(HANG_S), 1, "exit status")
             said(daemon, "ends at once")
             check(not os.path.exists(daemon.port_file), "the port file is left")
     finally:
@@ -418,7 +418,7 @@ case("SIGINT and then SIGTERM count as one, as a script passes Ctrl-C on", secon
 def _():
     daemon = Daemon("--drain-ms", "600000", "--body-ms", "600000")
     try:
-        with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
             begin_upload(daemon, s)
             began = time.monotonic()
             daemon.process.send_signal(signal.SIGTERM)
@@ -431,7 +431,7 @@ def _():
             check(daemon.is_alive(), "one signal that came twice has cut the drain off")
             s.sendall(b" " * (UPLOAD_BYTES - 3))
             check(b"HTTP/1.1 4" in s.recv(65536), "what was under way is not answered")
-        equal(daemon.process.wait(20 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
     finally:
         daemon.kill()
 
@@ -504,7 +504,7 @@ def _():
         until("a second READY=1", lambda: manager.listen(0.02).count("READY=1") == 2)
         daemon.process.send_signal(signal.SIGTERM)
         manager.hear("STOPPING=1")
-        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
         in_order(manager.heard, "STATUS=serving", "READY=1", "RELOADING=1", "READY=1", "STOPPING=1")
     finally:
         daemon.kill()
@@ -618,7 +618,7 @@ def listener():
 
 
 def ask(port, target="/v1/limits"):
-    with socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=HANG_S) as s:
         s.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         return parse_answers(receive(s))[0]
 
@@ -629,7 +629,7 @@ def _():
     request = b"GET /v1/limits HTTP/1.1\r\nHost: x\r\n\r\n"
 
     def connect():
-        return socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+        return socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
     for _ in range(5):
         with Daemon("--loops", "2") as daemon:
             kept, new = [connect() for _ in range(20)], [connect() for _ in range(20)]
@@ -649,7 +649,7 @@ def _():
                 equal([len(got) and got[0].status for got in answers], [200] * 20, kind)
                 for s in sockets:
                     s.close()
-            equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+            equal(daemon.process.wait(HANG_S), 0, "exit status")
 
 
 @test("SIGTERM with a socket that was given: later connections are the next daemon's")
@@ -669,23 +669,23 @@ def _():
         base = f"/proc/{process.pid}/fd"
         return [link(f"{base}/{fd}") for fd in os.listdir(base)].count(name)
     try:
-        until("the port file", lambda: os.path.exists(port_file), 60)
-        held = socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW)
+        until("the port file", lambda: os.path.exists(port_file))
+        held = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
         held.sendall(b"PUT /v1/locales/x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{")
         until("its head is taken", lambda: json.loads(ask(port, "/v1/stats").body)["http"][
             "connections_open"] == 2)
         before = copies()
         process.send_signal(signal.SIGTERM)
         until("the end of its listening", lambda: copies() < before)
-        late = socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW)
+        late = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
         late.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         held.sendall(b"}")
         equal(parse_answers(receive(held))[0].status, 201, "the request under way")
-        equal(process.wait(60 * SLOW), 0, "exit status")
+        equal(process.wait(HANG_S), 0, "exit status")
         process, port_file, _ = start_with_sockets([given], "main")
         equal(parse_answers(receive(late))[0].status, 200, "/readyz of the next daemon")
         process.send_signal(signal.SIGTERM)
-        equal(process.wait(60 * SLOW), 0, "exit status of the next")
+        equal(process.wait(HANG_S), 0, "exit status of the next")
     finally:
         process.kill()
         process.wait()
@@ -696,13 +696,13 @@ def _():
 def _():
     given, ops = listener(), listener()
     port = given.getsockname()[1]
-    early = socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW)
+    early = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
     early.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     for _ in range(2):  # the second time is a restart: the socket has stayed
         process, port_file, log = start_with_sockets([given, ops], "main:ops", "--loops", "2",
                                                      "--listen", "127.0.0.1:1")
         try:
-            until("the port file", lambda: os.path.exists(port_file), 60)
+            until("the port file", lambda: os.path.exists(port_file))
             equal(int(open(port_file).read()), port, "port")
             check(f"listen 127.0.0.1:1 is not used: the socket that was handed over is at 127.0.0.1:{port}"
                   in open(log).read(), "the log does not say that listen is not used")
@@ -710,8 +710,8 @@ def _():
             equal({ask(port).status for _ in range(40)}, {200}, "status")
             equal(ask(ops.getsockname()[1], "/livez").status, 200, "the ops socket")
             process.send_signal(signal.SIGTERM)
-            equal(process.wait(60 * SLOW), 0, "exit status")
-            early = socket.create_connection(("127.0.0.1", port), timeout=60 * SLOW)
+            equal(process.wait(HANG_S), 0, "exit status")
+            early = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
             early.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         finally:
             process.kill()
@@ -728,7 +728,7 @@ def _():
     for sockets, names, word in (([loose], "main", "no TCP socket"), ([one, two], "a:b", "two sockets")):
         process, _, log = start_with_sockets(sockets, names)
         try:
-            equal(process.wait(60 * SLOW), 2, "exit status")
+            equal(process.wait(HANG_S), 2, "exit status")
             check(word in open(log).read(), open(log).read())
         finally:
             process.kill()
@@ -741,7 +741,7 @@ def _():
         s.bind(("0.0.0.0", 0))
         s.listen()
         process, _, log = start_with_sockets([s], "main")
-        equal(process.wait(60 * SLOW), 2, "exit status")
+        equal(process.wait(HANG_S), 2, "exit status")
         check("--token-file" in open(log).read(), open(log).read())
 
 
@@ -756,14 +756,14 @@ def _():
                                preexec_fn=lambda: os._exit(77) if libc.prctl(set_mdwe, 1, 0, 0, 0)
                                else None)
     try:
-        until("the port file", lambda: os.path.exists(port_file) or process.poll() is not None, 60)
+        until("the port file", lambda: os.path.exists(port_file) or process.poll() is not None)
         if process.poll() == 77:
             raise Skip("this kernel has no PR_SET_MDWE")
         stats = ask(int(open(port_file).read()), "/v1/stats").json["patches"]["device"]
         equal(stats["engine"], None, "engine")
         check("MemoryDenyWriteExecute" in stats["reason"], stats["reason"])
         process.send_signal(signal.SIGTERM)
-        equal(process.wait(60 * SLOW), 0, "exit status")
+        equal(process.wait(HANG_S), 0, "exit status")
     finally:
         process.kill()
         process.wait()
@@ -775,7 +775,7 @@ def _():
         raise Skip("no systemd-analyze")
     unit = os.path.join(ROOT, "deploy", "systemd", "kotad.service")
     done = subprocess.run(["systemd-analyze", "security", "--offline=true", unit],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=HANG_S, check=False)
     found = re.search(r"exposure level for \S+: ([\d.]+)", done.stdout)
     if not found and "offline" in done.stderr:
         raise Skip("this systemd-analyze knows no --offline")
@@ -788,7 +788,7 @@ def _():
 
 def healthcheck(*flags):
     done = subprocess.run([KOTAD, "--healthcheck", *flags], capture_output=True, text=True,
-                          timeout=60 * SLOW, env=clean_environment(), check=False)
+                          timeout=HANG_S, env=clean_environment(), check=False)
     check(done.returncode in (0, 1), f"exit status {done.returncode}")
     equal(len(done.stderr.splitlines()), done.returncode, f"lines of {done.stderr!r}")
     equal(done.stdout, "", "standard output")
@@ -841,14 +841,14 @@ def _():
                     wait=False, env=manager.environment())
     try:
         ops_file = os.path.join(daemon.folder, "ops")
-        until("the ops port", lambda: os.path.exists(ops_file), 60)
+        until("the ops port", lambda: os.path.exists(ops_file))
         port = int(open(ops_file).read())
         seen = ""
-        until("a share", lambda: "3 of 4 locales (75 %)" in seen_now(port, daemon), 60)
+        until("a share", lambda: "3 of 4 locales (75 %)" in seen_now(port, daemon))
         check(not os.path.exists(daemon.port_file), "a port file before all is loaded")
         check("READY=1" not in manager.listen(), f"ready before all is loaded {seen}")
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(20 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
         check("while the world is loaded" in daemon.log_text(), daemon.log_text())
         check(not os.path.exists(ops_file), "the ops port file is left")
     finally:
@@ -937,7 +937,7 @@ def _():
 
 def settings_table():
     """Of each setting: group, name, value, default, example, reload, text."""
-    text = subprocess.run([KOTAD, "--help=table"], capture_output=True, text=True, timeout=60 * SLOW,
+    text = subprocess.run([KOTAD, "--help=table"], capture_output=True, text=True, timeout=HANG_S,
                           env=clean_environment(), check=True).stdout
     return [line.split("\t") for line in text.splitlines()]
 

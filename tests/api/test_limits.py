@@ -6,12 +6,12 @@ import socket
 import subprocess
 
 from daemon import KOTAD, ROOT, SLOW, Daemon, parse_answers, problem, receive
-from tap import check, equal, run, test
+from tap import HANG_S, check, equal, run, test
 
 
 def half_upload(daemon, declared, sent):
     """A connection on which a PUT of `declared` bytes has sent only some."""
-    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
+    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
     s.sendall(b"PUT /v1/locales/land/layers/ground?spacing=1,1 HTTP/1.1\r\nHost: x\r\n"
               b"Content-Type: image/png\r\nContent-Length: %d\r\n\r\n" % declared)
     s.sendall(bytes(sent))

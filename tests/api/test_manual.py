@@ -7,9 +7,9 @@ import subprocess
 import tempfile
 
 from daemon import BIN_DIR, ROOT, clean_environment
-from kota_cli import HANG_SECONDS, kota
+from kota_cli import kota
 from pages import Demo
-from tap import Skip, case, check, equal, run, test
+from tap import HANG_S, Skip, case, check, equal, run, test
 
 PAGES = {"kota.1": "kota", "kotad.8": "kotad"}
 COMMANDS = re.findall(r"^  ([a-z]+) +\S", kota("--help").out.decode().split("\nOptions")[0], re.M)
@@ -110,7 +110,7 @@ def works(command):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.abspath(BIN_DIR) + ":" + os.environ["PATH"]
         done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=HANG_SECONDS,
+                              stdin=subprocess.DEVNULL, timeout=HANG_S,
                               env=clean_environment({"KOTA_URL": demo.url, "PATH": path}))
         check(done.returncode == 0, f"{command}: {done}")
         if "patch ls" not in command and "model ls" not in command and "export" not in command:

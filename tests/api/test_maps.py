@@ -16,7 +16,7 @@ from earth import enu, pixel_centre, place_at, tile_of
 from fields import NAN, Terrain, put_layer, put_locale
 from images import read_png
 from mesh_oracle import put_mesh, rectangle
-from tap import Skip, case, check, equal, rest, rng, run, test
+from tap import HANG_S, Skip, case, check, equal, rest, rng, run, test
 
 daemon = Daemon()
 
@@ -291,7 +291,7 @@ def _():
         file.write(body)
         file.flush()
         try:
-            told = subprocess.run(["gdalinfo", "-json", file.name], capture_output=True, timeout=60,
+            told = subprocess.run(["gdalinfo", "-json", file.name], capture_output=True, timeout=HANG_S,
                                   check=True)
         except FileNotFoundError:
             raise Skip("no gdalinfo (gdal-bin)") from None
@@ -390,7 +390,7 @@ def tiles_of(name, event, z0, z1):
               f"console.log(JSON.stringify(await kota.tilesOf({json.dumps(event)}, {z0}, {z1})));")
     try:
         ran = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True,
-                             text=True, timeout=60, check=False)
+                             text=True, timeout=HANG_S, check=False)
     except FileNotFoundError:
         raise Skip("no node") from None
     check(ran.returncode == 0, ran.stderr)

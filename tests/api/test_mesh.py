@@ -8,7 +8,7 @@ from daemon import F64, Daemon, connection_to, problem
 from fields import Terrain, put_layer, put_locale, results
 from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, obj, put_mesh, put_world, rectangle,
                          wall)
-from tap import case, check, equal, near, near_all, rng, run, test
+from tap import HANG_S, case, check, equal, near, near_all, rng, run, test
 
 daemon = Daemon()
 LAYER = {"id", "kind", "role", "polygons", "frame", "bounds", "memory_bytes"}
@@ -663,7 +663,7 @@ def _():
     failures, revisions = [], set()
 
     def replace():
-        connection = connection_to(daemon.port, timeout=60)
+        connection = connection_to(daemon.port, timeout=HANG_S)
         for i in range(1, 61):
             connection.request("PUT", at("flux") + "/layers/mesh", body=bodies[i % 2],
                                headers={"Content-Type": "model/obj"})

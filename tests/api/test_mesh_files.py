@@ -19,7 +19,7 @@ from daemon import SLOW, Daemon, connection_to, data_path, problem
 from fields import Terrain, put_locale, put_terrain, results
 from mesh_oracle import MeshLayer, World, judge_ray, obj, put_mesh, read_obj, rectangle
 from oracle import f32
-from tap import Skip, case, check, equal, fail, near, rng, run, test
+from tap import HANG_S, Skip, case, check, equal, fail, near, rng, run, test
 
 daemon = Daemon()
 OBJ, GLB, GLTF = "model/obj", "model/gltf-binary", "model/gltf+json"
@@ -542,7 +542,7 @@ def stars(count, corners):
 
 
 def upload_of(path, body, port):
-    one = socket.create_connection(("127.0.0.1", port), timeout=60)
+    one = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
     one.sendall(f"PUT {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {OBJ}\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
     return one
@@ -554,10 +554,10 @@ def client_goes(linger):
         body, path = stars(400, 4095), "/v1/locales/a/layers/mesh"
         with upload_of(path, body, some.port) as gone:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", *linger))
-            until = time.monotonic() + 60
+            until = time.monotonic() + HANG_S
             while not json.loads(some.get("/v1/stats").body)["http"]["workers_busy"]:
                 check(time.monotonic() < until, "no worker took the import")
-        until = time.monotonic() + 120
+        until = time.monotonic() + HANG_S
         while f"PUT {path} 503" not in some.log_text():
             check(time.monotonic() < until, f"the import went on: {some.log_text()[-500:]}")
             time.sleep(0.05)
@@ -741,7 +741,7 @@ def _():
         answers = []
 
         def upload():
-            connection = connection_to(single.port, timeout=300)
+            connection = connection_to(single.port, timeout=HANG_S)
             connection.request("PUT", "/v1/locales/big/layers/heap", body=body,
                                headers={"Content-Type": OBJ})
             answer = connection.getresponse()
@@ -782,7 +782,7 @@ def _():
         _, media, body, _ = FORMATS[number % len(FORMATS)]
         if number % 3 == 2:
             body = body[:len(body) // 2]
-        connection = connection_to(daemon.port, timeout=120)
+        connection = connection_to(daemon.port, timeout=HANG_S)
         connection.request("PUT", f"/v1/locales/crowd/layers/m{number}", body=body,
                            headers={"Content-Type": media})
         answer = connection.getresponse()
@@ -836,7 +836,7 @@ def _():
         put_locale(single, "big")
 
         def upload():
-            connection = connection_to(single.port, timeout=300)
+            connection = connection_to(single.port, timeout=HANG_S)
             try:
                 connection.request("PUT", "/v1/locales/big/layers/m", body=body,
                                    headers={"Content-Type": PLY})
@@ -846,7 +846,7 @@ def _():
             connection.close()
         thread = threading.Thread(target=upload)
         thread.start()
-        deadline = time.monotonic() + 20 * SLOW
+        deadline = time.monotonic() + HANG_S
         while not left and thread.is_alive() and time.monotonic() < deadline:
             left = children(single.process)
     finally:
@@ -908,7 +908,7 @@ def bad_world(layer, words):
                            "nan.obj": b"v 0 0 nan\nf 1 1 1\n", "none.obj": b"v 1 2 3\n"})
     started = Daemon("--world", folder, wait=False)
     try:
-        status = started.process.wait(timeout=60 * SLOW)
+        status = started.process.wait(timeout=HANG_S)
         log = started.log_text()
         check(status != 0, f"it ended with 0: {log}")
         for word in ("town", *words):

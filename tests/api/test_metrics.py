@@ -15,7 +15,7 @@ from daemon import F32, ROOT, Daemon
 from events import Stream
 from fields import Terrain
 from metrics import parse, scrape
-from tap import Skip, check, equal, run, test
+from tap import HANG_S, Skip, check, equal, run, test
 
 PAGE = os.path.join(ROOT, "docs", "metrics.md")
 MARK = "<!-- written by tests/api/test_metrics.py --write -->\n"
@@ -105,7 +105,7 @@ def promtool():
     if not shutil.which("promtool"):
         raise Skip("no promtool (deploy/install-deps.sh ops)")
     done = subprocess.run(["promtool", "check", "metrics"], input=daemon.get("/metrics").body,
-                          capture_output=True, timeout=60, check=False)
+                          capture_output=True, timeout=HANG_S, check=False)
     equal((done.returncode, done.stdout, done.stderr), (0, b"", b""), "promtool check metrics")
 
 

@@ -8,11 +8,11 @@ import tempfile
 import threading
 import time
 
-from daemon import F64, JSON, SLOW, Daemon, check, connect, equal, problem
+from daemon import F64, JSON, Daemon, check, connect, equal, problem
 from events import Stream
 from mesh_oracle import obj, rectangle
 from oracle import add, cross, dot, scale, sub, unit
-from tap import near, near_all, rng, run, test
+from tap import HANG_S, near, near_all, rng, run, test
 
 daemon = Daemon()
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
@@ -228,7 +228,7 @@ def _():
             break
     near_all(hit["velocity"][:1] + hit["velocity"][2:], [0, 0], "world hit", floor=1e3)
     check(floor["floor"]["velocity"][1] > 0, f"world contact: {floor}")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
     while contact("fast", [(x, 0, 1)])[0]["floor"]["velocity"] != [0, 0, 0]:
         check(time.monotonic() < deadline, "it never comes to rest")
         time.sleep(0.05)
@@ -368,7 +368,7 @@ def _():
 
 def settled(name, directory, wanted):
     """Waits until a pose is in the store: what a crash would leave."""
-    deadline = time.monotonic() + 30 * SLOW
+    deadline = time.monotonic() + HANG_S
     while True:
         with sqlite3.connect(f"file:{directory}/kota.db?mode=ro", uri=True) as store:
             rows = store.execute("SELECT pose FROM pose WHERE locale = ? AND layer = 'm'",
@@ -433,7 +433,7 @@ def _():
     store.commit()
     store.close()
     with Daemon("--data", directory, wait=False) as kept:
-        deadline = time.monotonic() + 60 * SLOW
+        deadline = time.monotonic() + HANG_S
         while "damaged data" not in kept.log_text():
             check(time.monotonic() < deadline, "nothing was said")
             time.sleep(0.05)
@@ -527,7 +527,7 @@ movers = []
 def pipeline(request, count):
     """Sends many moves at once and takes their answers."""
     if not movers:
-        movers.append(connect(daemon.port, timeout=60))
+        movers.append(connect(daemon.port, timeout=HANG_S))
     movers[0].sendall(request)
     left, received = count, b""
     while left:

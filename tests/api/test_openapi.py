@@ -11,7 +11,7 @@ import yaml
 from daemon import F32, JSON, PROBLEM, PROXY, ROOT, Daemon
 from events import Stream, blocks
 from schema import faults, resolve
-from tap import Skip, case, check, equal, fail, near, run, test
+from tap import HANG_S, Skip, case, check, equal, fail, near, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 daemon = Daemon("--gpu", "cpu", "--audit", os.path.join(folder.name, "audit"))
@@ -146,7 +146,7 @@ def judged(subject):
     if not os.path.isdir(os.path.join(ROOT, "tests/web/node_modules/@seriousme")):
         raise Skip("no openapi-schema-validator: run `npm ci` in tests/web")
     done = subprocess.run([node, "tests/web/contract.mjs"], cwd=ROOT, input=json.dumps(subject),
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=HANG_S)
     check(done.returncode == 0, done.stderr[-3000:])
     return json.loads(done.stdout)
 

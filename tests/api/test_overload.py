@@ -7,8 +7,8 @@ import struct
 import tempfile
 import time
 
-from daemon import F32, SLOW, Answer, Daemon, parse_answers, problem, receive
-from tap import check, equal, run, test
+from daemon import F32, Answer, Daemon, parse_answers, problem, receive
+from tap import HANG_S, check, equal, run, test
 
 HEIGHT = "/v1/locales/land/height"
 RAY = "/v1/locales/land/ray"
@@ -19,7 +19,7 @@ RAYS = 200_000
 
 def ask(port, target, method="GET", headers=None, body=None):
     """One request on a connection of its own."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60 * SLOW)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_S)
     connection.request(method, target, body, headers or {})
     answer = connection.getresponse()
     got = Answer(answer.status, answer.getheaders(), answer.read())
@@ -44,7 +44,7 @@ def metric(text, name):
 
 def almost_sent(port, body):
     """A batch of which all but the last byte has been sent."""
-    s = socket.create_connection(("127.0.0.1", port), timeout=120 * SLOW)
+    s = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
     s.sendall(f"POST {RAY} HTTP/1.1\r\nHost: x\r\nContent-Type: {F32}\r\nConnection: close\r\n"
               f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:-1])
     return s
@@ -158,7 +158,7 @@ def _():
             problem(ask(ops, "/readyz"), 503, "loading")
             with open(ground, "w"):
                 pass  # a pipe is no file that could be loaded: the start ends, and ends this listener, too
-            equal(daemon.process.wait(60 * SLOW), 2, "exit status")
+            equal(daemon.process.wait(HANG_S), 2, "exit status")
             check(not os.path.exists(port_file), "the port file stays")
             check("this is not a file" in daemon.log_text(), daemon.log_text())
         finally:
@@ -171,7 +171,7 @@ def _():
         put_land(daemon)
         held = []
         while len(held) < 4:  # and the one that made the land
-            s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+            s = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
             s.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
             s.recv(1 << 16)
             held.append(s)
@@ -208,7 +208,7 @@ def _():
         soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         used = max(int(name) for name in os.listdir(f"/proc/{pid}/fd")) + 1
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 4, hard))
-        peers = [socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+        peers = [socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
                  for _ in range(40)]
         for i in range(20):
             equal(daemon.get(f"{HEIGHT}?x={i}&y=2").status, 200, "a height of who is connected")

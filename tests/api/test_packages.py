@@ -19,7 +19,7 @@ import time
 import yaml
 
 from daemon import BIN_DIR, Daemon, KOTAD, ROOT, clean_environment
-from tap import Failure, Skip, check, equal, run, test
+from tap import HANG_S, Failure, Skip, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.path.insert(0, os.path.join(ROOT, "deploy"))
@@ -440,7 +440,7 @@ def _():
             put("..2", new)
             shutil.rmtree(folder + "/..1")
             daemon.process.send_signal(signal.SIGHUP)
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + HANG_S
             while status(new) != 200:
                 check(time.monotonic() < deadline, f"the new token is refused: {daemon.log_text()}")
                 time.sleep(0.05)

@@ -7,7 +7,7 @@ import tempfile
 import time
 
 from daemon import ROOT, SLOW
-from tap import Failure, check, equal, run, test
+from tap import HANG_S, Failure, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "cluster"))
 import postgres  # noqa: E402
@@ -28,7 +28,7 @@ def is_there(pid):
 
 
 def await_end(pid, what):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
     while is_there(pid):
         check(time.monotonic() < deadline, f"{what}: {pid} is still there")
         time.sleep(0.02)

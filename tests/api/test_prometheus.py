@@ -17,7 +17,7 @@ import yaml
 from background import Background, free_port, program
 from daemon import ROOT, Daemon
 from metrics import scrape
-from tap import check, equal, run, test
+from tap import HANG_S, check, equal, run, test
 
 FOLDER = os.path.join(ROOT, "deploy", "prometheus")
 GRAFANA = os.path.join(ROOT, "deploy", "grafana")
@@ -59,7 +59,7 @@ def names():
 
 def promtool(*arguments):
     done = subprocess.run([program("promtool"), *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=120, check=False)
+                          stderr=subprocess.STDOUT, timeout=HANG_S, check=False)
     equal(done.returncode, 0, f"promtool {' '.join(arguments)}: {done.stdout.decode()[-3000:]}")
 
 
@@ -137,7 +137,7 @@ class Prometheus(Background):
     def ask(self, path, **query):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=HANG_S) as answer:
                 got = json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code == 503:

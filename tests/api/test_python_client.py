@@ -24,7 +24,7 @@ import time
 import yaml
 
 from daemon import F32, F64, JSON, ROOT, SLOW, Daemon
-from tap import Failure, Skip, case, check, equal, near_all, run, test
+from tap import HANG_S, Failure, Skip, case, check, equal, near_all, run, test
 
 PACKAGE = os.path.join(ROOT, "client", "python")
 PAGE = os.path.join(ROOT, "docs", "client-python.md")
@@ -621,11 +621,11 @@ def _():
 
 @test("a call ends within its time, and the connection is good afterwards")
 def _():
-    with Server(1.5, answer_bytes()) as server:
+    with Server(60, answer_bytes()) as server:
         there = client(server.url)
         start = time.monotonic()
         fails(lambda: there.locale("x", timeout_s=0.3), kota.Timeout)
-        check(time.monotonic() - start < 1.3 * SLOW, "it took too long")
+        check(time.monotonic() - start < 60, "it took too long")
         equal(there.locale("x").revision, 7, "the next call")
 
 
@@ -645,7 +645,7 @@ def _():
         there = client(server.url, tries_max=1, token="secret")
         for closed in (1, 2, 2):
             there.put_transform("x", "y", [0, 0, 0])
-            deadline = time.monotonic() + 20 * SLOW
+            deadline = time.monotonic() + HANG_S
             while server.closed < closed:
                 check(time.monotonic() < deadline, f"{server.closed} connections are closed")
                 time.sleep(0.01)
@@ -886,7 +886,7 @@ def page_output(numpy):
                 script.write("" if numpy else "import sys\nsys.modules['numpy'] = None\n")
                 script.write(text.replace("http://127.0.0.1:7420", own.url))
             done = subprocess.run([sys.executable, program], capture_output=True, text=True,
-                                  timeout=120 * SLOW, env={**os.environ, "PYTHONPATH": PACKAGE,
+                                  timeout=HANG_S, env={**os.environ, "PYTHONPATH": PACKAGE,
                                                           "KOTA_GROUND_LIBRARY": GROUND})
         finally:
             own.stop()

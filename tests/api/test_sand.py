@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from daemon import SLOW, Daemon, problem
+from daemon import Daemon, problem
 from events import Stream
 from fields import put_locale, put_terrain
 from images import read_png
@@ -21,7 +21,7 @@ from oracle import Terrain
 from sand import (ENDED, QUICK, CPU, RESTING, SIDE, body, box, changed, check_ledger,
                   check_patch, drop, follow, heights, land, make, revision, samples_inside, second,
                   start, until, wanted)
-from tap import case, check, equal, near, run, test
+from tap import HANG_S, case, check, equal, near, run, test
 
 quick = start(*CPU, *QUICK, names=("land", "other", "still", "gone", "twin-a", "twin-b",
                                          "fed"))
@@ -276,14 +276,14 @@ def _():
     try:
         began = time.monotonic()
         answer = resting.post("/v1/locales/closed/patches", wanted())
-        check(time.monotonic() - began < 2 * SLOW, "it took its time to refuse")
+        check(time.monotonic() - began < HANG_S / 10, "it waited for room")
         problem(answer, 503)
         check(int(answer.headers.get("retry-after", 0)) > 0, f"Retry-After: {answer.headers}")
         answer = resting.post("/v1/locales/closed/patches", wanted(scale="fine", size=[4.5, 4.5]))
         equal(answer.status, 503, "a scale of which there are no patches")
         problem(answer, answer.status)
         resting.ok("DELETE", places.pop() + "?discard=true")
-        deadline = time.monotonic() + 5 * SLOW
+        deadline = time.monotonic() + HANG_S
         while answer.status == 503 and time.monotonic() < deadline:
             time.sleep(0.02)
             answer = resting.post("/v1/locales/closed/patches", wanted())
@@ -312,9 +312,7 @@ def _():
     check(again.status in (200, 404, 409), str(again))
     place = make(resting, "closed", 8, 8, bodies=[body(8, 8)])
     until(resting, place, "settling", "active")
-    began = time.monotonic()
     equal(resting.ok("DELETE", place + "?discard=true")["state"], "discarded", "state")
-    check(time.monotonic() - began < 5 * SLOW, "to discard took long")
     equal(resting.ok("GET", place)["state"], "discarded", "state afterwards")
     equal(changed(after, heights(resting, "closed")), set(), "samples after a discarded patch")
     equal(revision(resting, "closed"), at + 1, "revision after a discarded patch")
@@ -376,7 +374,7 @@ def _():
     pushed = resting.ok("PATCH", place + "/bodies/0", {"velocity": [0, 0, 5]})
     equal(len(pushed["bodies"]), 2, "bodies")
     third = until(resting, place, "resting")
-    deadline = time.monotonic() + 20 * SLOW
+    deadline = time.monotonic() + HANG_S
     while third["steps"] == second["steps"] and time.monotonic() < deadline:
         third = until(resting, place, "resting")
     check(third["steps"] > second["steps"], "no steps for the push")
@@ -422,9 +420,8 @@ def _():
 
     def ask():
         while not stop.is_set():
-            began = time.monotonic()
             answer = asker.ask("GET", "/v1/locales/fed/height?x=16&y=16")
-            answers.append((answer.status, answer.json["revision"], time.monotonic() - began))
+            answers.append((answer.status, answer.json["revision"]))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -435,9 +432,9 @@ def _():
         stop.set()
         thread.join()
         asker.connection.close()
-    equal({status for status, _, _ in answers}, {200}, "statuses")
+    equal({status for status, _ in answers}, {200}, "statuses")
     check(len(answers) > 20, f"{len(answers)} answers")
-    revisions = [at for _, at, _ in answers]
+    revisions = [at for _, at in answers]
     equal(revisions, sorted(revisions), "revisions in order")
     check(set(revisions) <= {before, before + 1}, f"revisions {set(revisions)}")
 

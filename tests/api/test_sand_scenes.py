@@ -6,13 +6,13 @@ import tempfile
 
 from daemon import BIN_DIR, ROOT
 from images import read_png
-from tap import Skip, case, check, equal, run, test
+from tap import HANG_S, Skip, case, check, equal, run, test
 
 SAND = os.path.join(BIN_DIR, "kota-sand")
 
 
 def sand(*args):
-    return subprocess.run([SAND, *args], capture_output=True, text=True, timeout=300)
+    return subprocess.run([SAND, *args], capture_output=True, text=True, timeout=HANG_S)
 
 
 def scene_runs(name, share, patches, granules, *args):
@@ -93,7 +93,7 @@ def gpu_sh():
             return subprocess.run(
                 ["sh", os.path.join(ROOT, "tests", "bench", "gpu.sh"), os.path.join(folder, "out")],
                 env={**os.environ, "BUILD": build, "PATH": f"{bin_dir}:{os.environ['PATH']}",
-                     **environment}, capture_output=True, text=True, timeout=300)
+                     **environment}, capture_output=True, text=True, timeout=HANG_S)
 
         with open(os.path.join(bin_dir, "nvidia-smi"), "w", encoding="ascii") as file:
             file.write("#!/bin/sh\necho '  MIG 1g.18gb Device 0: (UUID: MIG-1)'\n")

@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 from daemon import BIN_DIR, KOTAD, ROOT, Daemon, clean_environment
-from tap import check, equal, run, test
+from tap import HANG_S, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "deploy"))
 import settings  # noqa: E402  (the program that writes the file and the page)
@@ -18,7 +18,7 @@ COMMANDS = {"check", "healthcheck", "version", "help", "config"}
 
 def kotad(*words):
     return subprocess.run([KOTAD, *words], capture_output=True, text=True, env=clean_environment(),
-                          timeout=60)
+                          timeout=HANG_S)
 
 
 @test("kotad --help is at most 60 lines of 100 characters, in groups, and names --help=all")

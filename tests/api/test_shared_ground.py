@@ -15,7 +15,7 @@ from ground import (NAN, Client, Edit, Stream, changed, floats, hills, put_groun
                     read_ground, replay, stored)
 from mesh_oracle import obj, rectangle
 from sharing import BASE, COLS, ROWS, Reader, Writer, judge
-from tap import case, check, equal, fail, rest, rng, run, test
+from tap import HANG_S, case, check, equal, fail, rest, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 
@@ -73,7 +73,7 @@ def _():
             try:
                 with Client(daemon.port) as client:
                     for number in range(100):
-                        barrier.wait(60)
+                        barrier.wait(HANG_S)
                         made = Edit("set", (side, number % 48, 2, 1), floats([number + side / 2] * 2))
                         answer = client.edit(made, headers={"If-Match": f'"{first + number}"'})
                         answers[side].append((answer, made))
@@ -234,7 +234,7 @@ def _():
             try:
                 with Client(daemon.port) as client:
                     for number in range(100):
-                        barrier.wait(60)
+                        barrier.wait(HANG_S)
                         answers[side].append(client.edit(
                             edit, headers={"Idempotency-Key": f"twin-{number}"}))
             except BaseException:

@@ -8,7 +8,7 @@ import time
 
 from daemon import BIN_DIR, F32, ROOT, SLOW, Daemon, problem
 from ground import Client, check_is_good
-from tap import Skip, check, equal, run, test
+from tap import HANG_S, Skip, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "faults"))
 from faults import LIBRARY, Orders, late
@@ -43,15 +43,15 @@ def _():
         answers.append(problem(ask_patch(daemon.port), 503))
     waiting = threading.Thread(target=wait_for_a_patch)
     waiting.start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + HANG_S
     while orders.get(6) == 0 and time.monotonic() < until:
         time.sleep(0.01)
     check(orders.get(6) > 0, "no library is opened")
     start = time.monotonic()
     daemon.process.send_signal(signal.SIGTERM)
-    equal(daemon.process.wait(20), 0, "exit status")
+    equal(daemon.process.wait(HANG_S), 0, "exit status")
     took = time.monotonic() - start
-    waiting.join(20)
+    waiting.join(HANG_S)
     log = daemon.log_text()
     daemon.kill()
     check(took < 3, f"the end took {took:.1f} s: {log[-2000:]}")

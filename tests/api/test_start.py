@@ -12,7 +12,7 @@ from daemon import KOTAD, SLOW, Daemon, clean_environment, parse_answers, proble
 from folders import folder, fresh
 from images import asc, hgt, png
 from metrics import bodies_bytes
-from tap import case, check, equal, fail, near, run, test
+from tap import HANG_S, case, check, equal, fail, near, run, test
 
 
 
@@ -124,14 +124,14 @@ def _():
 @test("a file that is not there is named once")
 def _():
     done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "nofile.png"], capture_output=True,
-                          text=True, timeout=60 * SLOW, env=clean_environment(), check=False)
+                          text=True, timeout=HANG_S, env=clean_environment(), check=False)
     equal(done.returncode, 2, "exit status")
     equal(done.stderr.count("nofile.png"), 1, f"names in {done.stderr}")
 
 
 @test("--help=all names every flag and exits 0")
 def _():
-    done = subprocess.run([KOTAD, "--help=all"], capture_output=True, text=True, timeout=60 * SLOW,
+    done = subprocess.run([KOTAD, "--help=all"], capture_output=True, text=True, timeout=HANG_S,
                           env=clean_environment(), check=False)
     equal(done.returncode, 0, "exit status")
     for flag in ("--world", "--listen", "--loops", "--token-file", "--port-file", "--log-format",
@@ -153,7 +153,7 @@ def refused(args, status, words, files=None):
         args = ["--listen", "127.0.0.1:0", *args]
     try:
         done = subprocess.run([KOTAD, "--port-file", port_file, *args], capture_output=True,
-                              text=True, timeout=60 * SLOW, env=clean_environment(), check=False)
+                              text=True, timeout=HANG_S, env=clean_environment(), check=False)
     except subprocess.TimeoutExpired:
         fail(f"kotad {args} went on running")
     said = done.stdout + done.stderr
@@ -200,14 +200,14 @@ def _():
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL, env=clean_environment())
         try:
-            deadline = time.monotonic() + 30 * SLOW
+            deadline = time.monotonic() + HANG_S
             while not os.path.exists(port_file) and time.monotonic() < deadline:
                 check(process.poll() is None, f"{more}: ended with {process.returncode}")
                 time.sleep(0.02)
             check(os.path.exists(port_file), f"{more}: no port file")
         finally:
             process.terminate()
-            equal(process.wait(60 * SLOW), 0, f"{more}: exit status")
+            equal(process.wait(HANG_S), 0, f"{more}: exit status")
 
 
 @test("a port that is taken is a refusal that names it")
@@ -265,7 +265,7 @@ def _():
         answer = daemon.get("/v1/locales?page=1")
         daemon.get("/livez")
         last = daemon.get("/v1/locales")
-        deadline = time.monotonic() + 10 * SLOW
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline and last.headers["x-request-id"] not in (
                 daemon.log_text()):
             time.sleep(0.02)
@@ -284,7 +284,7 @@ def _():
         fine = [daemon.get("/livez"), daemon.get("/v1/locales")]
         failed = [daemon.get("/v1/locales?page=1"), daemon.get("/nothing"),
                   daemon.post("/v1/locales/nobody/height", {"points": [[0, 0]]})]
-        deadline = time.monotonic() + 10 * SLOW
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline and failed[-1].headers["x-request-id"] not in (
                 daemon.log_text()):
             time.sleep(0.02)
@@ -301,7 +301,7 @@ def _():
         with Daemon("--log-format", form, "--access-log") as daemon:
             daemon.raw(b"GET /v1/locales/%0Aforged%0D%0Aline%1b[31m HTTP/1.1\r\nHost: x\r\n"
                        b"Connection: close\r\n\r\n")
-            deadline = time.monotonic() + 30 * SLOW
+            deadline = time.monotonic() + HANG_S
             while " 404 " not in daemon.log_text() and ":404," not in daemon.log_text():
                 check(time.monotonic() < deadline, f"no line of the request: {daemon.log_text()}")
                 time.sleep(0.02)
@@ -332,7 +332,7 @@ def request_head(body):
 
 def body_comes(daemon):
     """Waits until the daemon has read some of a large body."""
-    deadline = time.monotonic() + 20 * SLOW
+    deadline = time.monotonic() + HANG_S
     while bodies_bytes(daemon) == 0:
         check(time.monotonic() < deadline, "no body came")
         time.sleep(0.01)
@@ -342,10 +342,10 @@ def drained(number):
     """An idle connection is closed at once, a request under way is answered, exit status 0."""
     daemon = field_daemon()
     try:
-        idle = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+        idle = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
         idle.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
         check(idle.recv(65536).startswith(b"HTTP/1.1 200"), "an answer")
-        busy = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+        busy = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
         half = len(BATCH) // 2
         busy.sendall(request_head(BATCH) + BATCH[:half])
         body_comes(daemon)
@@ -365,7 +365,7 @@ def drained(number):
         equal([a.status for a in answers], [200], "the answer of the request under way")
         equal(len(answers[0].json["results"]), 10_000, "results")
         equal(answers[0].headers.get("connection", "").lower(), "close", "Connection")
-        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
         try:
             socket.create_connection(("127.0.0.1", daemon.port), timeout=5).close()
             fail("the port still answers")
@@ -388,7 +388,7 @@ def _():
         daemon = field_daemon()
         received = b""
         try:
-            with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+            with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
                 s.sendall(request_head(BATCH) + BATCH)
                 time.sleep(wait * SLOW)
                 daemon.process.send_signal(signal.SIGTERM)
@@ -400,7 +400,7 @@ def _():
             for answer in parse_answers(received):
                 equal(len(answer.json["results"]), 10_000, f"results, after {wait} s")
                 whole += 1
-            equal(daemon.process.wait(60 * SLOW), 0, "exit status")  # a second signal would cut it off
+            equal(daemon.process.wait(HANG_S), 0, "exit status")  # a second signal would cut it off
         finally:
             daemon.stop()
     check(whole > 0, "no batch was answered")
@@ -412,7 +412,7 @@ def _():
     sockets = []
     try:
         for i in range(600):
-            s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+            s = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
             sockets.append(s)
             if i % 50 == 0:
                 equal(daemon.get("/livez").status, 200, "livez")
@@ -420,7 +420,7 @@ def _():
             s.sendall(f"PUT /v1/locales/l{i} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
                       "Content-Length: 2\r\nConnection: close\r\n\r\n{}".encode())
         daemon.process.send_signal(signal.SIGTERM)
-        equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+        equal(daemon.process.wait(HANG_S), 0, "exit status")
     finally:
         for s in sockets:
             s.close()
@@ -431,11 +431,11 @@ def _():
 def _():
     daemon = field_daemon()
     try:
-        with socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW) as s:
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
             s.sendall(request_head(BATCH) + BATCH[:10])
             body_comes(daemon)
             daemon.process.send_signal(signal.SIGTERM)
-            equal(daemon.process.wait(60 * SLOW), 0, "exit status")
+            equal(daemon.process.wait(HANG_S), 0, "exit status")
     finally:
         daemon.stop()
 
@@ -444,11 +444,11 @@ def _():
 def _():
     daemon = field_daemon()
     try:
-        greedy = socket.create_connection(("127.0.0.1", daemon.port), timeout=60 * SLOW)
+        greedy = socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S)
         greedy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         greedy.setblocking(False)
         stream = (request_head(BATCH) + BATCH) * 10
-        sent, deadline = 0, time.monotonic() + 5
+        sent, deadline = 0, time.monotonic() + 5  # it is not read to its end
         while sent < len(stream) and time.monotonic() < deadline:
             try:
                 sent += greedy.send(stream[sent:])

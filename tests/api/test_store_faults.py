@@ -16,7 +16,7 @@ from daemon import SLOW, problem
 from ground import (CUT, Client, Edit, check_is_good, cut_off, floats, hills, one_line, put_ground,
                     random_edit, read_ground, replay, run_check, settle, stored)
 from mesh_oracle import obj, rectangle
-from tap import Failure, Skip, case, check, equal, rng, run, test
+from tap import HANG_S, Failure, Skip, case, check, equal, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 NUMBERS = iter(range(1000))
@@ -611,7 +611,7 @@ def full_disk(leave):
             cut_off(daemon)
         else:
             daemon.process.terminate()
-            check(daemon.process.wait(60 * SLOW) >= 0, f"a signal: {daemon.log_text()[-2000:]}")
+            check(daemon.process.wait(HANG_S) >= 0, f"a signal: {daemon.log_text()[-2000:]}")
             daemon.kill()
         again = stored(data, wait=False)
         try:

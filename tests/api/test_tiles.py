@@ -7,7 +7,7 @@ from daemon import F32, Daemon, connection_to, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_terrain
 from images import read_png
 from oracle import f32
-from tap import case, check, equal, fail, rng, run, test
+from tap import HANG_S, case, check, equal, fail, rng, run, test
 
 daemon = Daemon()
 SIDE = 257
@@ -319,7 +319,7 @@ def _():
     wrong, is_over = [], threading.Event()
 
     def ask():
-        connection = connection_to(daemon.port, timeout=120)
+        connection = connection_to(daemon.port, timeout=HANG_S)
         while not is_over.is_set():
             for form in ("f32", "png16"):
                 connection.request("GET", f"/v1/locales/busy/tiles/0/0/0?format={form}")

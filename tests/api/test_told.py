@@ -14,17 +14,16 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "cluster"), os.path.join(HERE, "..", "faults")]
-from daemon import BIN_DIR, SLOW, Daemon, problem
+from daemon import BIN_DIR, Daemon, problem
 from faults import ON_FILE, WRITE, Fault, Orders
 from ground import Edit, check_is_good, floats, hills, put_ground, read_ground, stored
 from mesh_oracle import obj, rectangle
 from postgres import Server
-from tap import Skip, case, check, equal, rng, run, test
+from tap import HANG_S, Skip, case, check, equal, rng, run, test
 
 LIBRARY = os.path.join(BIN_DIR, "faults", "inject.so")
 OBJ = "model/obj"
 ROLE, DATABASE, PASSWORD = "surveyor", "survey", "not-for-clients"
-WAIT_S = 30 * SLOW
 folder = tempfile.TemporaryDirectory(prefix="kota-told-")
 NUMBERS = iter(range(1000))
 
@@ -184,9 +183,9 @@ def formats():
 
 
 def wait_for(what, true):
-    end = time.monotonic() + WAIT_S
+    end = time.monotonic() + HANG_S
     while not true():
-        check(time.monotonic() < end, f"{what}: not within {WAIT_S} s")
+        check(time.monotonic() < end, f"{what}: not within {HANG_S} s")
         time.sleep(0.05)
 
 

@@ -13,8 +13,8 @@ import time
 import tap
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "client", "python"))
 import kota  # noqa: E402
-from daemon import KOTAD, SLOW, START_SECONDS, Answer, Daemon, clean_environment, problem
-from tap import Failure, Skip, check, run, test
+from daemon import KOTAD, Answer, Daemon, clean_environment, problem
+from tap import HANG_S, Failure, Skip, check, run, test
 
 OTHER_UID = 61234  # no such user is needed
 
@@ -25,7 +25,7 @@ def equal(got, expected, what="what was found"):
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=60 * SLOW)
+        super().__init__("localhost", timeout=HANG_S)
         self.path = path
 
     def connect(self):
@@ -59,7 +59,7 @@ class Alone:
         self.process = subprocess.Popen(
             [KOTAD, "--listen", f"unix:{path}", "--port-file", self.port_file, *args],
             stdout=self.log, stderr=self.log, env=clean_environment(env))
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANG_S
         while not os.path.exists(self.port_file):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Failure(f"kotad did not start: {open(self.log.name).read()[-1000:]}")
@@ -74,14 +74,14 @@ class Alone:
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        status = self.process.wait(timeout=60 * SLOW)
+        status = self.process.wait(timeout=HANG_S)
         self.log.close()
         return status
 
 
 def refused(*args):
     """The last line of a kotad that does not start, and its status."""
-    got = subprocess.run([KOTAD, *args], capture_output=True, text=True, timeout=START_SECONDS,
+    got = subprocess.run([KOTAD, *args], capture_output=True, text=True, timeout=HANG_S,
                          env=clean_environment(), check=False)
     check(got.returncode not in (0, -6), f"it started: {got}")
     return got.stderr.strip().split("\n")[-1], got.returncode
@@ -101,7 +101,7 @@ def _():
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(path)
             s.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
-            s.settimeout(60 * SLOW)
+            s.settimeout(HANG_S)
             got = b""
             while got.count(b"HTTP/1.1 200") < 50:
                 part = s.recv(65536)
@@ -224,7 +224,7 @@ def _():
         with open(tokens, "w") as file:
             file.write(f"edit uid={OTHER_UID}\n")
         daemon.process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + 30 * SLOW
+        deadline = time.monotonic() + HANG_S
         while ask(path, *put).status != 401 and time.monotonic() < deadline:
             time.sleep(0.05)
         equal((ask(path, *put).status, as_user(path, *put)[0]), (401, 200))
@@ -268,7 +268,7 @@ def _():
 def _():
     path = os.path.join(folder(), "kota.sock")
     with Alone(path):
-        with kota.Client(f"unix:{path}", timeout_s=60 * SLOW) as client:
+        with kota.Client(f"unix:{path}", timeout_s=HANG_S) as client:
             client.put_locale("land")
             for _ in range(3):
                 equal(client.locale("land")["id"], "land")
@@ -298,7 +298,7 @@ def hand_over(sockets, *flags):
         ["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$0" "$@"', KOTAD, "--port-file", port_file, *flags],
         preexec_fn=place, stdout=log, stderr=log, close_fds=False,
         env=clean_environment({"LISTEN_FDS": str(len(sockets))}))
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + HANG_S
     while not os.path.exists(port_file) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     return process, port_file, log.name
@@ -317,18 +317,18 @@ def _():
         equal(ask(path, "GET", "/livez").status, 200)
         check("unix:/nowhere/kota.sock is not used" in open(log).read(), open(log).read())
         process.terminate()
-        equal(process.wait(timeout=60 * SLOW), 0)
+        equal(process.wait(timeout=HANG_S), 0)
         check(os.path.exists(path), "the path is the service manager's")
         process, port_file, log = hand_over([local, tcp])
         equal(open(port_file).read(), f"{tcp.getsockname()[1]}\n")
         equal(ask(path, "GET", "/livez").status, 200)
-        connection = http.client.HTTPConnection(*tcp.getsockname(), timeout=60 * SLOW)
+        connection = http.client.HTTPConnection(*tcp.getsockname(), timeout=HANG_S)
         connection.request("GET", "/livez")
         equal(connection.getresponse().status, 200)
         connection.close()
     finally:
         process.terminate()
-        process.wait(timeout=60 * SLOW)
+        process.wait(timeout=HANG_S)
         local.close()
         tcp.close()
 

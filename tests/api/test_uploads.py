@@ -15,7 +15,7 @@ import metrics
 from daemon import F32, SLOW, Answer, Daemon, parse_answers, problem, receive
 from fields import put_locale
 from images import png
-from tap import case, check, equal, rng, run, test
+from tap import HANG_S, case, check, equal, rng, run, test
 
 MAX_BODY = 1 << 20
 COLS, ROWS = 1000, 600  # 2.4 MB; four tiles wide, three high
@@ -64,7 +64,7 @@ def sized(cols=COLS, rows=ROWS, more=""):
 
 
 def opened(*pieces, of=daemon):
-    s = socket.create_connection(("127.0.0.1", of.direct_port), timeout=60 * SLOW)
+    s = socket.create_connection(("127.0.0.1", of.direct_port), timeout=HANG_S)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for piece in pieces:
         s.sendall(piece)
@@ -103,7 +103,7 @@ def gauges(of=daemon):
 
 def await_nothing_held(of=daemon):
     """Waits until no upload holds memory or a charge."""
-    deadline = time.monotonic() + 60 * SLOW
+    deadline = time.monotonic() + HANG_S
     while any(gauges(of).values()):
         check(time.monotonic() < deadline, f"still held: {gauges(of)}")
         time.sleep(0.01)

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 
 from daemon import BIN_DIR, F64, Daemon, clean_environment, problem
-from tap import Failure, check, equal, near, near_all, run, test
+from tap import HANG_S, Failure, check, equal, near, near_all, run, test
 
 WORLDGEN = os.path.join(BIN_DIR, "kota-worldgen")
 STEP_M, TOE_M, CHEST_M, REACH_UP_M, DROP_M = 0.25, 0.25, 1.0, 0.3, 0.6
@@ -135,7 +135,7 @@ def _():
         raise Failure(f"{WORLDGEN} has not been built")
     folder = os.path.join(world_folder, "world")
     made = subprocess.run([WORLDGEN, "demo", folder, "--size", "128", "--threads", "1"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S,
                           env=clean_environment(), check=False)
     equal(made.returncode, 0, f"kota-worldgen: {made.stderr}")
     daemon = Daemon("--world", folder)

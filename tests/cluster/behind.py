@@ -105,7 +105,7 @@ def session(server, nodes, edits):
         sender.join()
     end_all(senders)
     known = settle([here], ground, known, [r for s in senders for r in s.sent], "alone", random)
-    wait_until(lambda: first_of_log(server) > had + 1, f"a log that is trimmed past revision {had}", 30)
+    wait_until(lambda: first_of_log(server) > had + 1, f"a log that is trimmed past revision {had}")
     first = first_of_log(server)
     found = []
     for node, what in ((away, "back again"), (late, "for the first time")):

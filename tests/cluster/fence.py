@@ -81,7 +81,7 @@ def one_round(nodes, random, number):
             check(got.status in (201, 409, 503), f"a patch beside another: {got}")
             theirs.extend([got] if got.status == 201 else [])
             return theirs
-        wait_until(second_has_it, f"round {number}: {second.name} gets the ground", 60)
+        wait_until(second_has_it, f"round {number}: {second.name} gets the ground")
         took = time.monotonic() - stopped
         head = second.revision(LOCALE)
         # renewed after a third of it: two thirds are left at the least
@@ -91,7 +91,7 @@ def one_round(nodes, random, number):
             check(ended.status == 200, f"the end of a patch: {ended}")
     finally:
         first.resume()
-    wait_until(lambda: state_of(first, path)["state"] in ENDS, f"round {number}: the patch ends", 60)
+    wait_until(lambda: state_of(first, path)["state"] in ENDS, f"round {number}: the patch ends")
     end = state_of(first, path)
     time.sleep(0.3)
     revisions = [node.revision(LOCALE) for node in nodes]

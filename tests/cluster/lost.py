@@ -75,7 +75,7 @@ def one_round(pair, nodes, ground, known, random, number):
     for request in sent[:kept - known]:
         ground.apply(request.edit)
     for node in nodes:
-        wait_until(lambda node=node: revision_of(node) == kept, f"{name}: {node.name} back at {kept}", 20)
+        wait_until(lambda node=node: revision_of(node) == kept, f"{name}: {node.name} back at {kept}")
         with node.client() as client:
             ground.compare(read_ground(client, ground), f"{name}: {node.name} at {kept}")
     for stream, node in zip(streams, nodes):

@@ -34,11 +34,10 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 from daemon import SLOW  # noqa: E402
-from tap import Failure, Skip, check  # noqa: E402
+from tap import HANG_S, Failure, Skip, check  # noqa: E402
 
 LEAST = 15
 DATABASE = "kota"
-START_SECONDS = 60 * SLOW
 PR_SET_PDEATHSIG, IPC_RMID = 1, 0
 SETTINGS = {
     "listen_addresses": "'127.0.0.1'", "max_connections": "60", "shared_buffers": "'32MB'",
@@ -153,7 +152,7 @@ class Server:
 
     # ---- processes ------------------------------------------------------------------------------
 
-    def run(self, program, *args, timeout=120):
+    def run(self, program, *args, timeout=HANG_S):
         done = subprocess.run([os.path.join(self.bin, program), *args], **self.account,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.STDOUT, timeout=timeout * SLOW, check=False,
@@ -191,7 +190,7 @@ class Server:
             self.wait_until_ready()
 
     def wait_until_ready(self):
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             if not self.is_alive():
                 raise Failure(f"PostgreSQL {self.name} ended: {self.log()[-3000:]}")
@@ -217,7 +216,7 @@ class Server:
             self.process.send_signal(signal.SIGCONT)
             self.process.send_signal({"fast": signal.SIGINT, "immediate": signal.SIGQUIT}[how])
             try:
-                self.process.wait(60 * SLOW)
+                self.process.wait(HANG_S)
             except subprocess.TimeoutExpired:
                 self.kill()
 
@@ -232,7 +231,7 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_S
         while any(os.path.exists(f"/proc/{pid}") for pid in family) and time.monotonic() < deadline:
             time.sleep(0.005)
         self.free_interlock()
@@ -267,7 +266,7 @@ class Server:
     def conninfo(self, database=DATABASE):
         return f"host=127.0.0.1 port={self.port} dbname={database} user=kota"
 
-    def sql(self, text, database=DATABASE, timeout=60):
+    def sql(self, text, database=DATABASE, timeout=HANG_S):
         """Runs it by psql; the rows as lists of text."""
         done = subprocess.run([os.path.join(self.bin, "psql"), "-X", "-q", "-A", "-t", "-F", "\t", "-v",
                                "ON_ERROR_STOP=1", "-d", self.conninfo(database), "-c", text],
@@ -312,8 +311,8 @@ class Pair:
         self.primary.reload(synchronous_standby_names=f"'{name}'")
         self.wait_for_sync()
 
-    def wait_for_sync(self, seconds=60):
-        deadline = time.monotonic() + seconds * SLOW
+    def wait_for_sync(self):
+        deadline = time.monotonic() + HANG_S
         states = None
         while time.monotonic() < deadline:
             states = self.primary.sql("SELECT application_name, state, sync_state "

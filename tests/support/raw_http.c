@@ -26,7 +26,7 @@ struct raw_client raw_connect(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct timeval patience = {.tv_sec = 10};
+    struct timeval patience = {.tv_sec = 600};
     struct raw_client client = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     int yes = 1;
 

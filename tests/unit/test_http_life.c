@@ -71,13 +71,13 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Waits until a number that another thread changes is there; ten seconds at most. */
+/* Waits until a number that another thread changes is there; ten minutes at most. */
 #define AWAIT(condition)                                                                           \
     do {                                                                                           \
-        int left = 10000;                                                                          \
+        int left = 600000;                                                                         \
         while (!(condition)) {                                                                     \
             if (left-- == 0)                                                                       \
-                fail_msg("not within ten seconds: %s", #condition);                                \
+                fail_msg("not within ten minutes: %s", #condition);                                \
             poll(NULL, 0, 1);                                                                      \
         }                                                                                          \
     } while (0)
@@ -252,10 +252,10 @@ static void a_handler_learns_that_its_peer_is_gone(void **state)
     raw_send_text(&client, "GET /patient HTTP/1.1\r\n" HOST "\r\n");
     fixture_await_entered(&fixture);
     raw_reset(&client);
-    for (int i = 0; i < 1000 && atomic_load(&fixture.ended) == 0; i++)
+    for (int i = 0; i < 60000 && atomic_load(&fixture.ended) == 0; i++)
         poll(NULL, 0, 10);
     if (atomic_load(&fixture.ended) != 1)
-        fail_msg("the handler still works, ten seconds after its peer has gone");
+        fail_msg("the handler still works, ten minutes after its peer has gone");
 }
 
 static void a_handler_learns_that_the_time_to_drain_is_over(void **state)
@@ -587,10 +587,10 @@ static void a_draining_loop_is_quiet_again_and_again(void **state)
     raw_close(&client);
     pthread_create(&thread, NULL, stop_server, &drain_ms);
     before = atomic_load(&fixture.quiet);
-    for (int i = 0; i < 1000 && atomic_load(&fixture.quiet) < before + 20; i++)
+    for (int i = 0; i < 60000 && atomic_load(&fixture.quiet) < before + 20; i++)
         poll(NULL, 0, 10);
     if (atomic_load(&fixture.quiet) < before + 20)
-        fail_msg("only %u times quiet within ten seconds", atomic_load(&fixture.quiet) - before);
+        fail_msg("only %u times quiet within ten minutes", atomic_load(&fixture.quiet) - before);
     fixture_open_gate(&fixture, 1);
     pthread_join(thread, NULL);
     fixture.server = NULL;

@@ -8,7 +8,7 @@
 #include "tests/support/change_make.h"
 #include "tests/support/follow/fake_cluster.h"
 
-enum { COLS = 300, ROWS = 270, SAMPLES = COLS * ROWS, WAIT_MS = 20000 };
+enum { COLS = 300, ROWS = 270, SAMPLES = COLS * ROWS, WAIT_MS = 600000 };
 
 struct node {
     char directory[64], name[8];
