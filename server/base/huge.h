@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* At a cache line at least; to be given to free(). NULL: no memory. */
+/* At two cache lines at least; to be given to free(). NULL: no memory. */
 void *huge_alloc(size_t bytes);
 
 #endif

@@ -51,9 +51,14 @@ void *realloc(void *old, size_t size)
     return fails() ? NULL : __libc_realloc(old, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size)
+int posix_memalign(void **out, size_t alignment, size_t size)
 {
-    return fails() ? NULL : __libc_memalign(alignment, size);
+    void *room = fails() ? NULL : __libc_memalign(alignment, size);
+
+    if (room == NULL)
+        return ENOMEM;
+    *out = room;
+    return 0;
 }
 #endif
 

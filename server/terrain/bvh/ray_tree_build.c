@@ -16,6 +16,7 @@
  * gives the same tree.
  */
 #include "base/array_reserve.h"
+#include "base/huge.h"
 #include "base/check.h"
 #include "terrain/bvh/ray_tree.h"
 #include "terrain/bvh/ray_tree_split.h"
@@ -260,11 +261,6 @@ static void sides_put(struct ray_tree_node *node, unsigned i, f32x4 low, f32x4 h
     }
 }
 
-static void *room_of(size_t bytes)
-{
-    return aligned_alloc(64, (bytes + 63) / 64 * 64);
-}
-
 /* A block that is made later. */
 static uint32_t block_name(const struct making *m, struct part *t,
                            const struct ray_tree_range *range)
@@ -287,7 +283,7 @@ static bool part_has_room(struct part *t)
     if (t->nodes && t->node_count + RAY_TREE_WIDE <= t->node_room)
         return true;
     t->node_room += t->node_room / 2 + RAY_TREE_WIDE;
-    larger = room_of(t->node_room * sizeof *larger);
+    larger = huge_alloc(t->node_room * sizeof *larger);
     if (larger && t->nodes)
         memcpy(larger, t->nodes, t->node_count * sizeof *larger);
     free(t->nodes);
@@ -521,7 +517,7 @@ static void parts_place(struct making *m)
 
 static void *copy_of(const void *from, size_t bytes)
 {
-    void *copy = room_of(bytes);
+    void *copy = huge_alloc(bytes);
 
     if (copy)
         memcpy(copy, from, bytes);
@@ -538,8 +534,8 @@ static enum err_code tree_make(struct making *m, struct crew *crew, struct pace 
     if (nodes_make(m, crew, pace, is_short) || *is_short)
         return m->err->code;
     parts_place(m);
-    out->nodes = room_of(out->node_count * sizeof *out->nodes);
-    out->blocks = room_of(out->block_count * sizeof *out->blocks);
+    out->nodes = huge_alloc(out->node_count * sizeof *out->nodes);
+    out->blocks = huge_alloc(out->block_count * sizeof *out->blocks);
     *is_short = !out->nodes || !out->blocks;
     if (*is_short)
         return ERR_OK;
@@ -561,8 +557,8 @@ static enum err_code tree_of(struct making *m, bool *is_short)
     if (out->triangle_count >= TRIANGLES_MAX)
         return err_set(m->err, ERR_TOO_LARGE, "%zu triangles, must be below 2^28",
                        out->triangle_count);
-    m->triangles = room_of(out->triangle_count * sizeof *m->triangles);
-    m->refs[0] = room_of(2 * out->triangle_count * sizeof *m->refs[0]);
+    m->triangles = huge_alloc(out->triangle_count * sizeof *m->triangles);
+    m->refs[0] = huge_alloc(2 * out->triangle_count * sizeof *m->refs[0]);
     *is_short = !m->triangles || !m->refs[0];
     if (*is_short)
         return ERR_OK;

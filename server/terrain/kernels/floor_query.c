@@ -184,24 +184,34 @@ ALWAYS_INLINE bool column_end(const struct column *c, struct mesh_height *out)
     return true;
 }
 
-/* Of an entry without blocks. Not inlined, so that one floor does not save its registers. */
-__attribute__((noinline)) static bool height_of_cell(const struct mesh *mesh, uint32_t entry,
-                                                     u64x2 in_root, double x, double y,
+/* Of a leaf; NULL: the table has no answer. Not inlined, so that one floor does not save its
+ * registers. */
+__attribute__((noinline)) static bool height_of_leaf(const struct mesh *mesh,
+                                                     const struct place *place, double x, double y,
                                                      double limit, struct mesh_height *out)
 {
     struct column c = column_begin(mesh, x, y, 1, limit);
 
-    if (entry == LUT_ELSE) {
+    if (place == NULL) {
         struct column_found found = column_long(mesh, x, y, 1, limit);
 
         c.best = found.best;
         c.polygon = found.polygon;
     } else {
-        struct place place = lut_leaf(mesh, entry, in_root);
-
-        place_scan(&c, &place);
+        place_scan(&c, place);
     }
     return column_end(&c, out);
+}
+
+__attribute__((noinline)) static bool height_of_cell(const struct mesh *mesh, uint32_t entry,
+                                                     u64x2 in_root, double x, double y,
+                                                     double limit, struct mesh_height *out)
+{
+    if (entry == LUT_ELSE)
+        return height_of_leaf(mesh, NULL, x, y, limit, out);
+    struct place place = lut_leaf(mesh, entry, in_root);
+
+    return height_of_leaf(mesh, &place, x, y, limit, out);
 }
 
 /* Of blocks with more than one floor, or with an uncertain one. Not inlined, as above. */
@@ -243,7 +253,7 @@ bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, 
 
 /* ---- many points ---------------------------------------------------------------------------- */
 
-enum { BATCH = 32 };
+enum { BATCH = 32, PREFETCHED_MOST = 64 /* polygons of a leaf */ };
 
 /* A step stores only values that the next one cannot compute again at once. */
 struct batch {
@@ -252,7 +262,8 @@ struct batch {
     double limit[BATCH];
     uint32_t entry[BATCH];
     struct floor_mask mask[BATCH];
-    uint32_t polygon[BATCH]; /* of the single ones */
+    struct place place[BATCH]; /* of those without blocks */
+    uint32_t polygon[BATCH];   /* of the single ones */
     /* numbers of points: with an entry; of them without blocks; with more than one floor or an
      * uncertain one; with one */
     uint8_t some[BATCH], cells[BATCH], hard[BATCH], single[BATCH];
@@ -273,7 +284,9 @@ static inline void batch_begin(const struct mesh *mesh, const struct vec3 *point
         double limit = at.z + reach_up_m + mesh->header->slack;
         bool is_over = floor_low(grid, limit) >= grid->lows[square];
         uint32_t entry = is_over ? grid->lut[square] : 0;
-        const unsigned char *lines = grid->blocks[entry & LUT_BLOCK].bytes;
+        bool has_blocks = (entry >> LUT_LANES_SHIFT & LUT_LANES) != 0;
+        const unsigned char *lines = has_blocks ? grid->blocks[entry & LUT_BLOCK].bytes
+                                                : (const void *)&grid->cells[entry & LUT_BLOCK];
 
         b->at[i][0] = at.x;
         b->at[i][1] = at.y;
@@ -292,6 +305,20 @@ static inline void batch_begin(const struct mesh *mesh, const struct vec3 *point
     b->some_count = some_count;
 }
 
+/* From a cell to its leaf's blocks. */
+static inline void batch_leaf(const struct mesh *mesh, struct batch *b, size_t k, size_t i)
+{
+    b->cells[k] = (uint8_t)i;
+    if (b->entry[i] == LUT_ELSE)
+        return;
+    b->place[k] = lut_leaf(mesh, b->entry[i], u64x2_load(b->in_root[i]));
+    const unsigned char *lines = mesh->grid.blocks[b->place[k].cell->first].bytes;
+    uint32_t count = b->place[k].cell->count;
+
+    for (uint32_t at = 0; at < count && at < PREFETCHED_MOST; at += COLUMN_LANES / 2, lines += 64)
+        __builtin_prefetch(lines);
+}
+
 /* From the blocks to those with one floor, whose polygons are prefetched, and those with more. */
 ALWAYS_INLINE void batch_masks(const struct mesh *mesh, struct batch *b, bool is_stacked)
 {
@@ -302,8 +329,8 @@ ALWAYS_INLINE void batch_masks(const struct mesh *mesh, struct batch *b, bool is
         size_t i = b->some[k];
         struct spot spot = lut_spot(grid, b->entry[i], u64x2_load(b->in_root[i]));
 
-        if (spot.lanes == 0) { /* of a few */
-            b->cells[cell_count++] = (uint8_t)i;
+        if (spot.lanes == 0) {
+            batch_leaf(mesh, b, cell_count++, i);
             continue;
         }
         const uint32_t *polygons = block_polygons(spot.blocks, spot.lanes);
@@ -356,8 +383,8 @@ static inline void batch_end(const struct mesh *mesh, struct batch *b, struct me
     for (size_t k = 0; k < b->cell_count; k++) {
         size_t i = b->cells[k];
 
-        height_of_cell(mesh, b->entry[i], u64x2_load(b->in_root[i]), b->at[i][0], b->at[i][1],
-                       b->limit[i], &out[i]);
+        height_of_leaf(mesh, b->entry[i] == LUT_ELSE ? NULL : &b->place[k], b->at[i][0],
+                       b->at[i][1], b->limit[i], &out[i]);
     }
 }
 

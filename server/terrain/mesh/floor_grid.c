@@ -40,6 +40,7 @@
  */
 #include "terrain/mesh/floor_grid.h"
 
+#include "base/huge.h"
 #include "terrain/mesh/floor_grid_cells.h"
 #include "terrain/mesh/floor_grid_lut.h"
 #include "terrain/crew.h"
@@ -191,9 +192,9 @@ static bool strips_join(struct root_work *w)
         cells += w->makers[s].cell_count;
         blocks += w->makers[s].block_count;
     }
-    grid->cells = malloc(cells * sizeof *grid->cells);
+    grid->cells = huge_alloc(cells * sizeof *grid->cells);
     /* each block is two cache lines; and one more, which vectors may read */
-    grid->blocks = aligned_alloc(sizeof *grid->blocks, (blocks + 1) * sizeof *grid->blocks);
+    grid->blocks = huge_alloc((blocks + 1) * sizeof *grid->blocks);
     if (!grid->cells || !grid->blocks)
         return false;
     memset(&grid->blocks[blocks], 0, sizeof *grid->blocks);
@@ -373,7 +374,7 @@ static bool blocks_end(struct floor_grid *grid)
 {
     if (grid->blocks)
         return true;
-    grid->blocks = aligned_alloc(sizeof *grid->blocks, sizeof *grid->blocks);
+    grid->blocks = huge_alloc(sizeof *grid->blocks);
     if (grid->blocks)
         memset(grid->blocks, 0, sizeof *grid->blocks);
     return grid->blocks != NULL;

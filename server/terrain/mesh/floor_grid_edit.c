@@ -5,6 +5,7 @@
  */
 #include "terrain/mesh/floor_grid_cells.h"
 
+#include "base/huge.h"
 #include "base/array_reserve.h"
 #include "terrain/mesh/floor_grid_lut.h"
 #include "terrain/mesh/mesh_stack.h"
@@ -16,7 +17,7 @@
 static bool blocks_align(struct floor_grid *out)
 {
     size_t bytes = out->block_count * sizeof *out->blocks;
-    struct column_block *aligned = aligned_alloc(sizeof *aligned, bytes + sizeof *aligned);
+    struct column_block *aligned = huge_alloc(bytes + sizeof *aligned);
 
     if (aligned == NULL)
         return false;
@@ -37,8 +38,8 @@ static bool cells_copy(struct floor_grid *out, const struct floor_grid *old, con
     *out = *old;
     out->lut = NULL;
     out->lows = NULL;
-    out->cells = malloc(old->cell_count * sizeof *out->cells);
-    out->blocks = aligned_alloc(sizeof *out->blocks, blocks * sizeof *out->blocks);
+    out->cells = huge_alloc(old->cell_count * sizeof *out->cells);
+    out->blocks = huge_alloc(blocks * sizeof *out->blocks);
     *m = (struct grid_maker){.mesh = m->mesh,
                              .grid = out,
                              .cells = out->cells,

@@ -12,6 +12,7 @@
  */
 #include "terrain/mesh/floor_grid_lut.h"
 
+#include "base/huge.h"
 #include "terrain/mesh/floor_mask.h"
 
 #include <math.h>
@@ -173,8 +174,8 @@ bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid)
     grid->square_shift = COLUMN_PLACE - bits;
     grid->squares = grid->side << bits;
     grid->stride = grid->squares + 1;
-    grid->lut = malloc(entry_count(grid) * sizeof *grid->lut);
-    grid->lows = malloc(entry_count(grid) * sizeof *grid->lows);
+    grid->lut = huge_alloc(entry_count(grid) * sizeof *grid->lut);
+    grid->lows = huge_alloc(entry_count(grid) * sizeof *grid->lows);
     if (grid->lut == NULL || grid->lows == NULL)
         return false;
     for (size_t i = 0; i < entry_count(grid); i++) {

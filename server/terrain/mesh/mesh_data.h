@@ -261,7 +261,7 @@ void mesh_image_seal(void *image);
 uint64_t mesh_header_checksum(const void *header, size_t length);
 
 /*
- * The image of a set, not sealed, as small as it may be: the caller's, from aligned_alloc. The
+ * The image of a set, not sealed, as small as it may be: the caller's, from huge_alloc. The
  * header has all but counts, sizes and offsets, which it gets. NULL: no memory, or too large.
  */
 struct convex_parts;
@@ -272,7 +272,7 @@ bool mesh_image_is_old(const void *image, size_t length);
 
 /*
  * The image of the present version of an older one that begins at a multiple of 8 bytes: the
- * caller's, from aligned_alloc. ERR_BAD_INPUT, ERR_NO_MEMORY: NULL.
+ * caller's, from huge_alloc. ERR_BAD_INPUT, ERR_NO_MEMORY: NULL.
  */
 void *mesh_image_of_old(const void *image, size_t length, size_t *new_length, struct err *err);
 
@@ -285,7 +285,7 @@ void mesh_seal(const struct mesh *mesh);
 struct mesh_header mesh_header_copy(const struct mesh *mesh);
 
 /*
- * A mesh without grid and trees over an image (aligned, from aligned_alloc), which it frees with
+ * A mesh without grid and trees over an image (aligned, from huge_alloc), which it frees with
  * itself; NULL: no memory, and the image stays the caller's.
  */
 struct mesh *mesh_over(void *image, struct err *err);

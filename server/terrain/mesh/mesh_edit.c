@@ -31,6 +31,7 @@
  */
 #include "terrain/mesh/mesh_edit.h"
 
+#include "base/huge.h"
 #include "base/array_reserve.h"
 
 #include "base/check.h"
@@ -341,7 +342,7 @@ static struct mesh *mesh_of(struct editor *e, struct err *err)
         err_set(err, ERR_TOO_LARGE, "the mesh would have more than 2^32 polygons or corners");
         return NULL;
     }
-    image = aligned_alloc(MESH_ALIGNMENT, e->header.bytes);
+    image = huge_alloc(e->header.bytes);
     if (!image) {
         no_memory(err);
         return NULL;

@@ -14,6 +14,7 @@
  */
 #include "terrain/mesh/mesh_data.h"
 
+#include "base/huge.h"
 #include "base/check.h"
 #include "base/content_hash.h"
 #include "terrain/mesh/convex_parts.h"
@@ -203,7 +204,7 @@ void *mesh_image_make(struct mesh_header *h, const struct convex_parts *set, str
     h->count[MESH_VERTICES] = set->vertex_count;
     h->count[MESH_FIRSTS] = is_triangles ? 0 : set->polygon_count + 1;
     h->count[MESH_SOURCES] = is_counting(set->sources, set->polygon_count) ? 0 : set->polygon_count;
-    image = mesh_header_lay_out(h) ? aligned_alloc(MESH_ALIGNMENT, h->bytes) : NULL;
+    image = mesh_header_lay_out(h) ? huge_alloc(h->bytes) : NULL;
     if (image == NULL) {
         err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu polygons", set->polygon_count);
         return NULL;
@@ -373,7 +374,7 @@ static void *image_keep(const void *image, size_t length, bool is_borrowed)
 
     if (is_borrowed)
         return (void *)(uintptr_t)image;
-    own = aligned_alloc(MESH_ALIGNMENT, aligned(length));
+    own = huge_alloc(aligned(length));
     if (own != NULL)
         memcpy(own, image, length);
     return own;
