@@ -50,7 +50,7 @@ const SITE = `http://127.0.0.1:${site.address().port}`;
 
 // ---- what the pages share --------------------------------------------------------------------------
 
-/** A page that is open: `answers` of kotad, [path, status, ETag]; `wrong`: other hosts, errors. */
+/** A page that is open: `answers` of kotad, [path, status, ETag, when it was asked]; `wrong`: other hosts, errors. */
 async function open(browser, name, id, before = () => {}, viewport = { width: 800, height: 600 }) {
   const page = await browser.newPage({ viewport });
   page.setDefaultTimeout(0); // a busy machine takes as long as it takes; the caller ends a page that hangs
@@ -64,10 +64,11 @@ async function open(browser, name, id, before = () => {}, viewport = { width: 80
   // what came over the wire: Chromium answers 304 with what it has kept, as 200
   const wire = await page.context().newCDPSession(page), paths = new Map();
   await wire.send("Network.enable");
-  wire.on("Network.requestWillBeSent", ({ requestId, request }) => paths.set(requestId, new URL(request.url)));
+  wire.on("Network.requestWillBeSent", ({ requestId, request, wallTime }) => (
+    paths.set(requestId, { at: new URL(request.url), asked: 1000 * wallTime })));
   wire.on("Network.responseReceivedExtraInfo", ({ requestId, statusCode, headers }) => {
-    const at = paths.get(requestId);
-    if (at?.origin === new URL(url).origin) answers.push([at.pathname, statusCode, headers.ETag]);
+    const { at, asked } = paths.get(requestId) ?? {};
+    if (at?.origin === new URL(url).origin) answers.push([at.pathname, statusCode, headers.ETag, asked]);
   });
   await page.goto(`${SITE}/${name}.html?kota=${encodeURIComponent(url)}&locale=${id}`);
   return { page, answers, wrong };
@@ -143,7 +144,7 @@ async function maplibre(browser, check) {
   const [all, ours] = await page.evaluate((base) => [window.shownAt, window.shownAt - performance.getEntriesByType("resource")
     .find(({ name }) => name.startsWith(`${base}/v1`)).startTime], url);
   check.note(`the first ground after ${Math.round(ours)} ms, ${Math.round(all)} ms with the page and its library`);
-  check(answers.some(([path]) => /\/dem\/\d+\/\d+\/\d+\.png$/.test(path)), "the map asks for tiles of heights");
+  await until(() => answers.some(([path]) => /\/dem\/\d+\/\d+\/\d+\.png$/.test(path)), "a tile of heights was asked for");
   // its tiles are of 512 pixels: of zoom z it has the heights of z - 1; a pixel is at its north-western corner
   const { bounds, maxzoom } = await kota.demJson(id), n = 256 * 2 ** (maxzoom - 1);
   const [west, south, east, north] = bounds, lat = (south + north) / 2 * Math.PI / 180;
@@ -183,7 +184,7 @@ async function edits({ page, answers }, id, check) {
   const frame = await page.evaluate(frameMs);
   await page.evaluate(watchPicture);
   for (let i = 0; i < 5; i++) {
-    const before = new Map(answers.filter(isTile).map(([path, , tag]) => [path, tag])), count = answers.length;
+    const before = new Map(answers.filter(isTile).map(([path, , tag]) => [path, tag]));
     await page.evaluate(() => { window.changedAt = 0; });
     const start = Date.now();
     const { rect: [c, r, cols, rows] } = await kota.edit(id, { brush: { shape: "raise", amount: 200,
@@ -194,7 +195,9 @@ async function edits({ page, answers }, id, check) {
     const bounds = { min: [x0 + (c - 1) * dx, y0 + (r - 1) * dy], max: [x0 + (c + cols) * dx, y0 + (r + rows) * dy] };
     const touched = new Set((await kota.tilesOf({ locale: id, bounds }, 0, 22))
       .map(({ z, x, y }) => `/v1/locales/${id}/dem/${z}/${x}/${y}.png`));
-    for (const [path, status, tag] of answers.slice(count).filter(isTile)) {
+    // an answer may be reported long after its picture, and raised ground shows tiles that were hidden
+    for (const [path, status, tag, asked] of answers.filter(isTile)) {
+      if (asked < start || !before.has(path)) continue;
       if (!touched.has(path) || (status === 200 && before.get(path) === tag)) wrong.push(`${path} ${status}`);
       fetched += status === 200;
       kept += status === 304;
