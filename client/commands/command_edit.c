@@ -19,7 +19,7 @@
 
 struct edit_options {
     const char *rect, *op, *heights;
-    const char *brush, *center, *radius, *amount;
+    const char *brush, *center, *radius, *amount, *slope;
     const char *layer;
 };
 
@@ -127,10 +127,10 @@ static enum kota_exit edit_rect(struct kota *kota, const struct edit_options *o)
 
 /* ---- brushes ------------------------------------------------------------------------------ */
 
-/* {"layer"?,"brush":{"shape","center","radius","amount"?}}; NULL with the reason in err. */
+/* {"layer"?,"brush":{"shape","center","radius","amount"?|"slope_deg"?}}; NULL: see err */
 static char *brush_text(const struct edit_options *o, struct err *err)
 {
-    double center[2], radius, amount = 0;
+    double center[2], radius, amount = 0, slope = 0;
     struct err cause;
     cJSON *body, *brush, *at;
     char *text;
@@ -145,6 +145,8 @@ static char *brush_text(const struct edit_options *o, struct err *err)
         err_set(err, ERR_BAD_INPUT, "--radius %s", cause.msg);
     else if (o->amount && number_exact_list(o->amount, &amount, 1, &cause))
         err_set(err, ERR_BAD_INPUT, "--amount %s", cause.msg);
+    else if (o->slope && number_exact_list(o->slope, &slope, 1, &cause))
+        err_set(err, ERR_BAD_INPUT, "--slope %s", cause.msg);
     if (err->code)
         return NULL;
     body = cJSON_CreateObject();
@@ -156,6 +158,8 @@ static char *brush_text(const struct edit_options *o, struct err *err)
     cJSON_AddNumberToObject(brush, "radius", radius);
     if (o->amount)
         cJSON_AddNumberToObject(brush, "amount", amount);
+    if (o->slope)
+        cJSON_AddNumberToObject(brush, "slope_deg", slope);
     text = at ? cJSON_PrintUnformatted(body) : NULL;
     cJSON_Delete(body);
     if (!text)
@@ -199,8 +203,8 @@ static const struct kota_option edit_table[] = {
     {.help = "A brush:"},
     {.name = "brush",
      .value = "SHAPE",
-     .words = "crater raise flatten smooth",
-     .help = "crater, raise, flatten or smooth",
+     .words = "crater raise flatten smooth relax",
+     .help = "crater, raise, flatten, smooth or relax",
      .at = offsetof(struct edit_options, brush)},
     {.name = "center",
      .also = "at",
@@ -215,6 +219,10 @@ static const struct kota_option edit_table[] = {
      .value = "A",
      .help = "metres at the centre; flatten and smooth: at most so much",
      .at = offsetof(struct edit_options, amount)},
+    {.name = "slope",
+     .value = "DEG",
+     .help = "relax: the angle of repose, 34 if it is not given",
+     .at = offsetof(struct edit_options, slope)},
     {.help = "Both:"},
     {.name = "layer",
      .value = "LAYER",
@@ -233,7 +241,7 @@ static enum kota_exit edit_run(struct kota *kota)
     if (!kota_begin(kota, &o, 1, 1, &done))
         return done;
     has_rect = o.rect || o.op || o.heights;
-    has_brush = o.brush || o.center || o.radius || o.amount;
+    has_brush = o.brush || o.center || o.radius || o.amount || o.slope;
     if (o.layer && kota_check_id(o.layer, &kota->err))
         return kota_misused(kota);
     if (has_rect == has_brush || !(o.rect || o.brush)) {

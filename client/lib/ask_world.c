@@ -343,7 +343,7 @@ struct kota_request *kota_edit(const char *locale, const uint32_t rect[4], enum 
 struct kota_request *kota_edit_brush(const char *locale, enum kota_brush shape, double x, double y,
                                      double radius_m, double amount_m)
 {
-    static const char *const names[] = {"crater", "raise", "flatten", "smooth"};
+    static const char *const names[] = {"crater", "raise", "flatten", "smooth", "relax"};
     struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
     double center[2] = {x, y};
 
@@ -360,7 +360,7 @@ struct kota_request *kota_edit_brush(const char *locale, enum kota_brush shape, 
     if (isnan(radius_m))
         request_fail(request, "radius is not a number");
     ask_optional(request, "radius", radius_m);
-    ask_optional(request, "amount", amount_m);
+    ask_optional(request, shape == KOTA_RELAX ? "slope_deg" : "amount", amount_m);
     text_adds(&request->own_body, "}}");
     return ask_json(request);
 }

@@ -416,7 +416,7 @@ bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_inde
 /* ---- world: edits ---------------------------------------------------------------------------- */
 
 enum kota_edit_op { KOTA_SET, KOTA_ADD };
-enum kota_brush { KOTA_CRATER, KOTA_RAISE, KOTA_FLATTEN, KOTA_SMOOTH };
+enum kota_brush { KOTA_CRATER, KOTA_RAISE, KOTA_FLATTEN, KOTA_SMOOTH, KOTA_RELAX };
 
 struct kota_edit {
     uint64_t revision;
@@ -426,7 +426,10 @@ struct kota_edit {
 /* Samples of a rectangle, heights_m[rect[3]][rect[2]] from the smallest y; NaN makes a hole. */
 struct kota_request *kota_edit(const char *locale, const uint32_t rect[4], enum kota_edit_op op,
                                const float *heights_m);
-/* amount_m NaN: not given, as flatten and smooth allow. */
+/*
+ * amount_m NaN: not given, as flatten and smooth allow. Of KOTA_RELAX it is the angle of repose in
+ * degrees; NaN: the daemon's, 34.
+ */
 struct kota_request *kota_edit_brush(const char *locale, enum kota_brush shape, double x, double y,
                                      double radius_m, double amount_m);
 bool kota_read_edit(struct kota_answer *answer, struct kota_edit *edit);

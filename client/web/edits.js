@@ -15,9 +15,10 @@ const keptEvents = 50, flashMs = 1500;
 
 const kinds = [["crater", "crater: dig, and heap on a rim"], ["raise", "raise, or lower"],
   ["flatten", "flatten to the middle's height"], ["smooth", "smooth"],
+  ["relax", "relax: what is too steep slides"],
   ["set", "rectangle: set to a height"], ["add", "rectangle: add to heights"],
   ["hole", "rectangle: cut a hole"]];
-const isBrush = (kind) => ["crater", "raise", "flatten", "smooth"].includes(kind);
+const isBrush = (kind) => ["crater", "raise", "flatten", "smooth", "relax"].includes(kind);
 
 /** The form's elements by name. */
 function makeForm() {
@@ -25,6 +26,7 @@ function makeForm() {
     kind: choice("edit-kind", kinds),
     radius: numberField("edit-radius", 10, { min: 0.001, required: true }),
     amount: numberField("edit-amount", 2),
+    slope: numberField("edit-slope", 34, { min: 1, max: 89, required: true }),
     cols: numberField("edit-cols", 5, { min: 1, max: 4096, step: 1, required: true }),
     rows: numberField("edit-rows", 5, { min: 1, max: 4096, step: 1, required: true }),
     value: numberField("edit-value", 1, { required: true }),
@@ -37,7 +39,9 @@ function makeForm() {
   };
   form.brushRow = make("div", { className: "row" },
     labelled("Radius", form.radius, "m", "of the brush, around the click"),
-    labelled("Amount", form.amount, "m", "how deep a crater is dug, how high ground is raised"));
+    form.amountLabel = labelled("Amount", form.amount, "m",
+      "how deep a crater is dug, how high ground is raised"),
+    form.slopeLabel = labelled("Slope", form.slope, "°", "that nothing is steeper than afterwards"));
   form.rectRow = make("div", { className: "row" },
     labelled("Columns", form.cols, "", "samples along x, around the click"),
     labelled("Rows", form.rows, "", "samples along y, around the click"),
@@ -60,7 +64,9 @@ function editAt(form, layer, point) {
   const kind = form.kind.value;
   if (isBrush(kind)) {
     const brush = { shape: kind, center: point.slice(0, 2), radius: numberOf(form.radius) };
-    if (form.amount.value !== "" || kind === "crater" || kind === "raise")
+    if (kind === "relax")
+      brush.slope_deg = numberOf(form.slope);
+    else if (form.amount.value !== "" || kind === "crater" || kind === "raise")
       brush.amount = numberOf(form.amount);
     return { layer: layer.id, brush };
   }
@@ -196,6 +202,8 @@ export function start(kota, state) {
     form.brushRow.hidden = !isBrush(kind);
     form.rectRow.hidden = isBrush(kind);
     form.valueLabel.hidden = kind === "hole";
+    form.amountLabel.hidden = kind === "relax";
+    form.slopeLabel.hidden = kind !== "relax";
   };
   document.getElementById("panel-edits").append(
     make("p", {}, "A click on the ground changes it for everybody. Without a token only a page " +

@@ -356,7 +356,8 @@ export class Kota {
   /**
    * @param {string} id
    * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
-   *         {brush: any, layer?: string}} edit
+   *         {brush: {shape: "crater"|"raise"|"flatten"|"smooth"|"relax", center: number[],
+   *          radius: number, amount?: number, slope_deg?: number}, layer?: string}} edit
    * @param {WriteOptions} [options]
    * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
   edit(id, edit, options = {}) {

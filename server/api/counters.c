@@ -13,6 +13,7 @@
 #include "api/maps/map_ground.h"
 #include "api/text.h"
 #include "sand/view/view.h"
+#include "terrain/field/relax.h"
 #include "terrain/mesh/mesh.h"
 #include "terrain/plan_tile.h"
 #include "terrain/sweep/move.h"
@@ -297,6 +298,7 @@ static const struct counter counters[] = {
     FIXED(LIMITS, POSE_YAW_MAX_DEG, "transform_yaw_deg_max"),
     STAT(LIMITS, limits.world.bytes_max, "world_bytes_max"),
     STAT(LIMITS, limits.world.edit_samples_max, "edit_samples_max"),
+    FIXED(LIMITS, RELAX_SAMPLES_MAX, "relax_samples_max"),
     FIXED(LIMITS, STORE_OP_ID_MAX, "idempotency_key_characters_max"),
     STAT(LIMITS, limits.world.queue_max, "queued_changes_max"),
     FIXED(LIMITS, FEED_EVENTS_MAX, "feed_events_max"),

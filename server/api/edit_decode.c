@@ -168,11 +168,26 @@ static enum err_code read_heights(const struct call *call, struct edit *edit, st
     return ERR_OK;
 }
 
+static enum err_code decode_slope(const cJSON *json, struct brush *brush, struct err *err)
+{
+    const cJSON *given = json_given(json, "slope_deg");
+    const double least = BRUSH_SLOPE_MIN_DEG, most = BRUSH_SLOPE_MAX_DEG;
+
+    brush->slope_deg = BRUSH_SLOPE_DEG;
+    if (given && json_get_number(given, &brush->slope_deg, err))
+        return err_at(err, "/brush/slope_deg");
+    if (brush->slope_deg >= least && brush->slope_deg <= most)
+        return ERR_OK;
+    err_limit(err, ERR_BAD_INPUT, brush->slope_deg < least ? least : most, brush->slope_deg,
+              "slope_deg is %.17g degrees, it must be %g..%g", brush->slope_deg, least, most);
+    return err_at(err, "/brush/slope_deg");
+}
+
 static enum err_code decode_brush(struct call *call, const cJSON *json, struct edit *edit,
                                   struct err *err)
 {
-    static const char *const members[] = {"shape", "center", "radius", "amount", NULL};
-    static const char *const shapes[] = {"crater", "raise", "flatten", "smooth", NULL};
+    static const char *const members[] = {"shape", "center", "radius", "amount", "slope_deg", NULL};
+    static const char *const shapes[] = {"crater", "raise", "flatten", "smooth", "relax", NULL};
     static const char *const others[] = {"rect", "op", "heights", NULL};
     struct brush *brush = &edit->brush;
     const cJSON *amount;
@@ -205,6 +220,14 @@ static enum err_code decode_brush(struct call *call, const cJSON *json, struct e
     brush->shape = (enum brush_shape)shape;
     brush->amount_m = INFINITY;
     amount = json_given(json, "amount");
+    if (shape == BRUSH_RELAX ? amount : json_given(json, "slope_deg")) {
+        const char *other = shape == BRUSH_RELAX ? "amount" : "slope_deg";
+
+        err_set(err, ERR_BAD_INPUT, "%s takes no %s", shapes[shape], other);
+        return err_at(err, "/brush/%s", other);
+    }
+    if (shape == BRUSH_RELAX)
+        return decode_slope(json, brush, err);
     if ((amount || shape == BRUSH_CRATER || shape == BRUSH_RAISE) &&
         json_get_number(amount, &brush->amount_m, err))
         return err_at(err, "/brush/amount");

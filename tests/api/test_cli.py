@@ -396,7 +396,9 @@ def edit_bodies():
                      ["edit", "a", "--brush", "crater", "--center", "-1,2.5", "--radius", "9",
                       "--amount", "0.5"],
                      ["edit", "a", "--brush", "smooth", "--at=0,0", "--radius", "1", "--layer",
-                      "g"]):
+                      "g"],
+                     ["edit", "a", "--brush", "relax", "--at=0,0", "--radius", "2", "--slope",
+                      "30"]):
             result = kota(*args, url=stub.url)
             equal((result.status, result.err), (0, ""), str(args))
             equal(result.lines, [{"locale": "a", "revision": 4, "rect": [1, 2, 3, 2]}], "answer")
@@ -407,7 +409,7 @@ def edit_bodies():
         "POST /v1/locales/a/edits?rect=1,2,3,2&op=set",
         "POST /v1/locales/a/edits?rect=1,2,3,2&op=add&layer=g",
         "POST /v1/locales/a/edits?rect=1,2,3,2&op=set",
-        "POST /v1/locales/a/edits", "POST /v1/locales/a/edits"], "requests")
+        *["POST /v1/locales/a/edits"] * 3], "requests")
     equal(requests[0].body, struct.pack("<6f", *range(6)), "a file")
     equal(requests[1].body, struct.pack("<f", -1.5) * 6, "a value")
     check(all(math.isnan(v) for v in struct.unpack("<6f", requests[2].body)), "holes")
@@ -415,8 +417,10 @@ def edit_bodies():
                                        "amount": 0.5}}, "a brush")
     equal(requests[4].json, {"layer": "g", "brush": {"shape": "smooth", "center": [0, 0],
                                                      "radius": 1}}, "a brush without amount")
+    equal(requests[5].json, {"brush": {"shape": "relax", "center": [0, 0], "radius": 2,
+                                       "slope_deg": 30}}, "a brush with a slope")
     keys = {r.headers["idempotency-key"] for r in requests}
-    equal(len(keys), 5, "keys")
+    equal(len(keys), 6, "keys")
     check(all(re.fullmatch("[0-9a-f]{32}", key) for key in keys), f"keys {keys}")
 
 

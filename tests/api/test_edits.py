@@ -2,10 +2,12 @@
 import json
 import math
 import struct
+import tempfile
 import threading
 
 from daemon import F32, F64, JSON, Answer, Daemon, check, connection_to, equal, problem
 from fields import put_layer, put_locale, put_terrain
+from ground import cut_off, stored
 from oracle import NAN, Terrain, f32, random_terrain
 from tap import HANG_S, case, near, rng, run, test
 
@@ -15,6 +17,13 @@ MAX = 3.4028234663852886e38  # the greatest float32
 
 def at(name, what=""):
     return f"/v1/locales/{name}{what}"
+
+
+def heights_of(own, terrain):
+    """The rows of the layer of locale sand, on another daemon."""
+    cols, rows = terrain.cols, terrain.rows
+    values = struct.unpack(f"<{rows * cols}f", own.get(at("sand", "/layers/ground/samples")).body)
+    return [list(values[r * cols:(r + 1) * cols]) for r in range(rows)]
 
 
 def samples(name, terrain, layer="ground"):
@@ -277,6 +286,54 @@ for shape_ in ("raise", "crater", "flatten", "smooth"):
              f"brush-{shape_}-{triangulation_}", shape_, triangulation_)
 
 
+def steepest(h, terrain, inside):
+    """The steepest pair of neighbours inside, in degrees."""
+    most = 0
+    for c, r in inside:
+        for i, j in ((1, 0), (0, 1), (1, 1), (-1, 1)):
+            if (c + i, r + j) in inside:
+                far = math.hypot(i * terrain.spacing[0], j * terrain.spacing[1])
+                most = max(most, abs(h[r][c] - h[r + j][c + i]) / far)
+    return math.degrees(math.atan(most))
+
+
+@test("the brush relax: no slope above its angle, the volume, what is beyond; after kill -9, too")
+def _():
+    random = rng("brush relax")
+    terrain = random_terrain(random, 31, 24, (1.5, 2.0), (10.0, -20.0), "anti", holes=0.03)
+    with tempfile.TemporaryDirectory() as data:
+        own = stored(data)
+        put_terrain(own, "sand", terrain)
+        start, steep = heights_of(own, terrain), []
+        for slope in (None, 50, 20):
+            brush = {"shape": "relax", "radius": 15.5, "center": [30, 2]}
+            brush.update({} if slope is None else {"slope_deg": slope})
+            before = heights_of(own, terrain)
+            inside = {(c, r) for c, r, _, _ in weighed(terrain, brush)}
+            rect = own.ok("POST", at("sand", "/edits"), {"brush": brush})["rect"]
+            after = heights_of(own, terrain)
+            steep.append((steepest(before, terrain, inside), steepest(after, terrain, inside)))
+            check(steep[-1][1] <= (slope or 34) + 1e-9, f"{slope}: {steep[-1]} degrees")
+            moved = 0
+            for r, row in enumerate(after):
+                for c, value in enumerate(row):
+                    if (c, r) in inside:
+                        moved += value - before[r][c]
+                        check(rect[0] <= c < rect[0] + rect[2] and rect[1] <= r < rect[1] + rect[3],
+                              f"{c}, {r} is not in {rect}")
+                    else:
+                        check(value == before[r][c] or math.isnan(value), f"{c}, {r} changed")
+            most = max(abs(before[r][c]) for c, r in inside)
+            check(abs(moved) <= most * 2 ** -24 + 1e-9, f"volume {moved}, heights up to {most}")
+            if slope == 50:
+                equal(repr(after), repr(before), "what is below 34 degrees is below 50, too")
+        check(steep[0][0] > 40 and steep[2][0] > 30, f"it was steep before: {steep}")
+        check(after != start, "nothing has moved")
+        cut_off(own)
+        with stored(data) as own:
+            equal(repr(heights_of(own, terrain)), repr(after), "the heights after kill -9")
+
+
 @test("a brush beyond the field meets no sample: 422; half over its edge it is cut there")
 def _():
     small("edge")
@@ -306,6 +363,15 @@ REFUSED = (
     ("rect and brush", {"rect": [0, 0, 1, 1], "brush": {}}, 400, "/rect"),
     ("a crater without amount",
      {"brush": {"shape": "crater", "center": [1, 1], "radius": 2}}, 400, "/brush/amount"),
+    ("relax with an amount",
+     {"brush": {"shape": "relax", "center": [1, 1], "radius": 2, "amount": 1}}, 400,
+     "/brush/amount"),
+    ("a slope of smooth",
+     {"brush": {"shape": "smooth", "center": [1, 1], "radius": 2, "slope_deg": 30}}, 400,
+     "/brush/slope_deg"),
+    ("a slope of 90 degrees",
+     {"brush": {"shape": "relax", "center": [1, 1], "radius": 2, "slope_deg": 90}}, 400,
+     "/brush/slope_deg"),
     ("a radius of 0",
      {"brush": {"shape": "smooth", "center": [1, 1], "radius": 0}}, 400, "/brush/radius"),
     ("another shape",

@@ -98,7 +98,8 @@ static struct brush random_brush(struct random *random, const struct heightfield
                           {random_in(random, -0.1, 1.1) * width + spec->origin_x_m,
                            random_in(random, -0.1, 1.1) * height + spec->origin_y_m},
                           pow(10, random_in(random, -1, 2)),
-                          random_in(random, 0, 9)};
+                          random_in(random, 0, 9),
+                          34};
 
     if (random_below(random, 4) == 0) {
         brush.center.x = spec->origin_x_m + random_below(random, spec->cols) * spec->spacing_x_m;
@@ -352,85 +353,80 @@ static void set_and_add_by_hand(void **state)
     heightfield_unref(field);
 }
 
+static const float good[25] = {0}, infinite[4] = {0, 0, 0, -INFINITY};
+static const float huge[4] = {3e38f, 0, 0, 0};
+static const struct {
+    struct edit edit;
+    enum err_code code;
+    const char *says;
+} refused[] = {
+    {{EDIT_SET, {0, 0, 0, 1}, good, {0}}, ERR_BAD_INPUT, "rect has 0×1"},
+    {{EDIT_SET, {0, 0, 1, 0}, good, {0}}, ERR_BAD_INPUT, "rect has 1×0"},
+    {{EDIT_SET, {4, 0, 2, 1}, good, {0}}, ERR_UNPROCESSABLE, "columns 4..5 are not inside 0..4"},
+    {{EDIT_ADD, {5, 0, 1, 1}, good, {0}}, ERR_UNPROCESSABLE, "columns 5..5"},
+    {{EDIT_SET, {0, 3, 1, 3}, good, {0}}, ERR_UNPROCESSABLE, "rows 3..5 are not inside 0..4"},
+    {{EDIT_SET, {1, 0, UINT32_MAX, 1}, good, {0}}, ERR_UNPROCESSABLE, "columns 1..4294967295"},
+    {{EDIT_SET, {0, 0, 5, 5}, good, {0}}, ERR_TOO_LARGE, "5×5 samples, must be at most 24"},
+    {{EDIT_SET, {1, 1, 2, 2}, infinite, {0}}, ERR_BAD_INPUT, "height (1, 1) of the rect is inf"},
+    {{EDIT_ADD, {1, 1, 2, 2}, infinite, {0}}, ERR_BAD_INPUT, "height (1, 1) of the rect is inf"},
+    {{EDIT_BRUSH, {0}, NULL, {(enum brush_shape)5, {12, 22}, 1, 1, 0}},
+     ERR_BAD_INPUT,
+     "shape is 5"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {NAN, 22}, 1, 1, 0}}, ERR_BAD_INPUT, "center is nan"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, INFINITY}, 1, 1, 0}}, ERR_BAD_INPUT, "12, inf"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, 0, 1, 0}}, ERR_BAD_INPUT, "radius is 0"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, -1, 1, 0}}, ERR_BAD_INPUT, "radius is -1"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, NAN, 1, 0}}, ERR_BAD_INPUT, "radius is nan"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, INFINITY, 1, 0}},
+     ERR_BAD_INPUT,
+     "radius is inf"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, 1, INFINITY, 0}},
+     ERR_BAD_INPUT,
+     "amount is inf"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_CRATER, {12, 22}, 1, INFINITY, 0}},
+     ERR_BAD_INPUT,
+     "amount is inf"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_CRATER, {12, 22}, 1, -1, 0}}, ERR_BAD_INPUT, "amount is -1"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_SMOOTH, {12, 22}, 1, -1, 0}}, ERR_BAD_INPUT, "amount is -1"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_FLATTEN, {12, 22}, 1, NAN, 0}}, ERR_BAD_INPUT, "amount is nan"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RELAX, {12, 22}, 1, 0, 0.5}},
+     ERR_BAD_INPUT,
+     "slope is 0.5 degrees, must be 1..89"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RELAX, {12, 22}, 1, 0, NAN}}, ERR_BAD_INPUT, "slope is nan"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {9, 22}, 1, 1, 0}},
+     ERR_UNPROCESSABLE,
+     "no sample is nearer"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12.5, 22.5}, 0.7, 1, 0}},
+     ERR_UNPROCESSABLE,
+     "no sample"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {-1e308, 1e308}, 1e308, 1, 0}},
+     ERR_UNPROCESSABLE,
+     "no sample"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, 5, 1, 0}}, ERR_TOO_LARGE, "5×5 samples"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_FLATTEN, {12, 22}, 2, 1, 0}}, ERR_UNPROCESSABLE, "over a hole"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_FLATTEN, {9.5, 22}, 1, 1, 0}},
+     ERR_UNPROCESSABLE,
+     "outside the field"},
+    {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {11, 22}, 1, 1e39, 0}},
+     ERR_UNPROCESSABLE,
+     "sample (1, 2) would"},
+};
+
 static void an_edit_that_cannot_be_is_refused(void **state)
 {
     static const float samples[25] = {[12] = NAN};
-    static const float good[25] = {0}, infinite[4] = {0, 0, 0, -INFINITY};
-    static const float huge[4] = {3e38f, 0, 0, 0};
     static const struct heightfield_spec spec = {5, 5, 10, 20, 1, 1, TRIANGULATION_ANTI, 0};
-    static const struct {
-        struct edit edit;
-        enum err_code code;
-        const char *says;
-    } cases[] = {
-        {{EDIT_SET, {0, 0, 0, 1}, good, {0}}, ERR_BAD_INPUT, "rect has 0×1"},
-        {{EDIT_SET, {0, 0, 1, 0}, good, {0}}, ERR_BAD_INPUT, "rect has 1×0"},
-        {{EDIT_SET, {4, 0, 2, 1}, good, {0}},
-         ERR_UNPROCESSABLE,
-         "columns 4..5 are not inside 0..4"},
-        {{EDIT_ADD, {5, 0, 1, 1}, good, {0}}, ERR_UNPROCESSABLE, "columns 5..5"},
-        {{EDIT_SET, {0, 3, 1, 3}, good, {0}}, ERR_UNPROCESSABLE, "rows 3..5 are not inside 0..4"},
-        {{EDIT_SET, {1, 0, UINT32_MAX, 1}, good, {0}}, ERR_UNPROCESSABLE, "columns 1..4294967295"},
-        {{EDIT_SET, {0, 0, 5, 5}, good, {0}}, ERR_TOO_LARGE, "5×5 samples, must be at most 24"},
-        {{EDIT_SET, {1, 1, 2, 2}, infinite, {0}},
-         ERR_BAD_INPUT,
-         "height (1, 1) of the rect is inf"},
-        {{EDIT_ADD, {1, 1, 2, 2}, infinite, {0}},
-         ERR_BAD_INPUT,
-         "height (1, 1) of the rect is inf"},
-        {{EDIT_BRUSH, {0}, NULL, {(enum brush_shape)4, {12, 22}, 1, 1}},
-         ERR_BAD_INPUT,
-         "shape is 4"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {NAN, 22}, 1, 1}}, ERR_BAD_INPUT, "center is nan"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, INFINITY}, 1, 1}}, ERR_BAD_INPUT, "12, inf"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, 0, 1}}, ERR_BAD_INPUT, "radius is 0"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, -1, 1}}, ERR_BAD_INPUT, "radius is -1"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, NAN, 1}}, ERR_BAD_INPUT, "radius is nan"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, INFINITY, 1}},
-         ERR_BAD_INPUT,
-         "radius is inf"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, 1, INFINITY}},
-         ERR_BAD_INPUT,
-         "amount is inf"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_CRATER, {12, 22}, 1, INFINITY}},
-         ERR_BAD_INPUT,
-         "amount is inf"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_CRATER, {12, 22}, 1, -1}}, ERR_BAD_INPUT, "amount is -1"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_SMOOTH, {12, 22}, 1, -1}}, ERR_BAD_INPUT, "amount is -1"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_FLATTEN, {12, 22}, 1, NAN}},
-         ERR_BAD_INPUT,
-         "amount is nan"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {9, 22}, 1, 1}},
-         ERR_UNPROCESSABLE,
-         "no sample is nearer"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12.5, 22.5}, 0.7, 1}},
-         ERR_UNPROCESSABLE,
-         "no sample"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {-1e308, 1e308}, 1e308, 1}},
-         ERR_UNPROCESSABLE,
-         "no sample"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {12, 22}, 5, 1}}, ERR_TOO_LARGE, "5×5 samples"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_FLATTEN, {12, 22}, 2, 1}},
-         ERR_UNPROCESSABLE,
-         "over a hole"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_FLATTEN, {9.5, 22}, 1, 1}},
-         ERR_UNPROCESSABLE,
-         "outside the field"},
-        {{EDIT_BRUSH, {0}, NULL, {BRUSH_RAISE, {11, 22}, 1, 1e39}},
-         ERR_UNPROCESSABLE,
-         "sample (1, 2) would"},
-    };
     struct heightfield *field = field_make(&spec, samples);
     struct edit_outcome outcome;
     struct err err;
 
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         outcome.heights_m = NULL;
-        if (edit_evaluate(field, &cases[i].edit, 24, &outcome, &err) != cases[i].code)
+        if (edit_evaluate(field, &refused[i].edit, 24, &outcome, &err) != refused[i].code)
             fail_msg("case %zu: code %d, \"%s\"", i, err.code, err.msg);
-        if (strstr(err.msg, cases[i].says) == NULL)
-            fail_msg("case %zu says \"%s\", not \"%s\"", i, err.msg, cases[i].says);
+        if (strstr(err.msg, refused[i].says) == NULL)
+            fail_msg("case %zu says \"%s\", not \"%s\"", i, err.msg, refused[i].says);
         assert_null(outcome.heights_m);
         if (err.code == ERR_TOO_LARGE)
             assert_true(err.has_limit && err.limit == 24 && err.got == 25);
@@ -611,7 +607,7 @@ static void a_sample_exactly_at_the_radius_stays(void **state)
     float samples[121] = {0};
     struct heightfield *field = field_make(&spec, samples);
     /* 3² + 4² = 5², and an amount by which the least weight would show */
-    struct edit edit = {.kind = EDIT_BRUSH, .brush = {BRUSH_RAISE, {5, 5}, 5, 3e38}};
+    struct edit edit = {.kind = EDIT_BRUSH, .brush = {BRUSH_RAISE, {5, 5}, 5, 3e38, 0}};
     struct edit_outcome outcome;
     struct err err;
 
@@ -663,7 +659,7 @@ static void a_crater_has_a_pit_and_a_rim(void **state)
     static const struct heightfield_spec spec = {201, 201, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
     float *samples = calloc(201 * 201, sizeof *samples);
     struct heightfield *field = field_make(&spec, samples);
-    struct edit edit = {.kind = EDIT_BRUSH, .brush = {BRUSH_CRATER, {100, 100}, 80, 10}};
+    struct edit edit = {.kind = EDIT_BRUSH, .brush = {BRUSH_CRATER, {100, 100}, 80, 10, 0}};
     struct edit_outcome outcome;
     struct err err;
     double turn_m = 0, rim_m = 0;
@@ -687,6 +683,239 @@ static void a_crater_has_a_pit_and_a_rim(void **state)
     free(samples);
 }
 
+/* ---- relax: slopes, volume and what must stay, by brute force -------------------------------- */
+
+static double tan_deg(double deg)
+{
+    return tan(deg * (acos(-1) / 180));
+}
+
+/* How much steeper than allowed the steepest pair of neighbours inside is; 1: just allowed. */
+static double steepest(const struct ground *ground, const struct brush *brush, const float *samples)
+{
+    const struct heightfield_spec *spec = &ground->spec;
+    double most = 0;
+
+    for (uint32_t i = 0; i < spec->cols * spec->rows; i++)
+        for (int k = 0; k < 9; k++) {
+            const int64_t c = (int64_t)(i % spec->cols) + k % 3 - 1;
+            const int64_t r = (int64_t)(i / spec->cols) + k / 3 - 1;
+
+            if (k == 4 || c < 0 || r < 0 || c >= spec->cols || r >= spec->rows)
+                continue;
+            const float a = samples[i], b = samples[r * spec->cols + c];
+            const double far =
+                hypot((k % 3 - 1) * spec->spacing_x_m, (k / 3 - 1) * spec->spacing_y_m);
+
+            if (isnan(a) || isnan(b) || t_of(ground, brush, i % spec->cols, i / spec->cols) >= 1 ||
+                t_of(ground, brush, (uint32_t)c, (uint32_t)r) >= 1)
+                continue;
+            most = fmax(most, fabs((double)a - (double)b) / (far * tan_deg(brush->slope_deg)));
+        }
+    return most;
+}
+
+/* Numbers the parts that holes and the radius separate; 0: no part. */
+static uint32_t number_parts(const struct ground *ground, const struct brush *brush, uint32_t *part)
+{
+    const struct heightfield_spec *spec = &ground->spec;
+    const uint32_t count = spec->cols * spec->rows;
+    uint32_t parts = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_in =
+            !isnan(ground->samples[i]) && t_of(ground, brush, i % spec->cols, i / spec->cols) < 1;
+
+        part[i] = is_in ? ++parts : 0;
+    }
+    for (bool is_changed = true; is_changed;) { /* the least number spreads */
+        is_changed = false;
+        for (uint32_t i = 0; i < count; i++)
+            for (int k = 0; k < 9 && part[i] > 0; k++) {
+                const int64_t c = (int64_t)(i % spec->cols) + k % 3 - 1;
+                const int64_t r = (int64_t)(i / spec->cols) + k / 3 - 1;
+
+                if (c < 0 || r < 0 || c >= spec->cols || r >= spec->rows)
+                    continue;
+                const uint32_t other = part[r * spec->cols + c];
+
+                if (other > 0 && other < part[i]) {
+                    part[i] = other;
+                    is_changed = true;
+                }
+            }
+    }
+    return parts;
+}
+
+/* The field's samples after the brush. */
+static float *relaxed(const struct ground *ground, const struct brush *brush)
+{
+    const struct heightfield_spec *spec = &ground->spec;
+    const size_t count = (size_t)spec->cols * spec->rows;
+    struct edit edit = {.kind = EDIT_BRUSH, .brush = *brush};
+    float *after = malloc(count * sizeof *after);
+    struct edit_outcome outcome;
+    struct err err;
+
+    assert_non_null(after);
+    memcpy(after, ground->samples, count * sizeof *after);
+    if (edit_evaluate(ground->field, &edit, UINT64_MAX, &outcome, &err)) {
+        assert_int_equal(err.code, ERR_UNPROCESSABLE); /* it meets no sample */
+        return after;
+    }
+    for (uint32_t r = 0; r < outcome.rect.rows; r++)
+        memcpy(after + (size_t)(outcome.rect.row + r) * spec->cols + outcome.rect.column,
+               outcome.heights_m + (size_t)r * outcome.rect.cols,
+               outcome.rect.cols * sizeof *after);
+    edit_outcome_free(&outcome);
+    return after;
+}
+
+static void check_relaxed(const struct ground *ground, const struct brush *brush,
+                          const float *after, uint64_t seed)
+{
+    const struct heightfield_spec *spec = &ground->spec;
+    const uint32_t count = spec->cols * spec->rows;
+    uint32_t *part = calloc(count, sizeof *part);
+    double *sums = calloc(count + 1, sizeof *sums), *slack = calloc(count + 1, sizeof *slack);
+    const double steep = steepest(ground, brush, after);
+    double all = 0, most = 0;
+
+    assert_true(part && sums && slack);
+    const uint32_t parts = number_parts(ground, brush, part);
+
+    if (!(steep <= 1 + 1e-12))
+        fail_msg("seed %llu: a pair is %.12f as steep as allowed", (unsigned long long)seed, steep);
+    for (uint32_t i = 0; i < count; i++) {
+        const float was = ground->samples[i];
+
+        if (part[i] == 0 && bits_of(was) != bits_of(after[i]))
+            fail_msg("seed %llu: sample %u is a hole or not inside, and changed",
+                     (unsigned long long)seed, i);
+        if (part[i] == 0)
+            continue;
+        most = fmax(most, fabs((double)was));
+        sums[part[i]] += (double)after[i] - (double)was;
+        slack[part[i]] += was != after[i] ? 0x1p-23 * fabs((double)was) + 1e-9 : 1e-12;
+        all += (double)after[i] - (double)was;
+    }
+    for (uint32_t i = 1; i <= parts; i++)
+        if (!(fabs(sums[i]) <= slack[i] + 0x1p-23 * most))
+            fail_msg("seed %llu: part %u gained %g", (unsigned long long)seed, i, sums[i]);
+    if (!(fabs(all) <= 0x1p-24 * most + 1e-9)) /* half a unit of the greatest */
+        fail_msg("seed %llu: all gained %g, heights up to %g", (unsigned long long)seed, all, most);
+    if (steepest(ground, brush, ground->samples) <= 1)
+        assert_memory_equal(after, ground->samples, count * sizeof *after);
+    free(part);
+    free(sums);
+    free(slack);
+}
+
+static void relaxed_ground_is_nowhere_too_steep(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct random random = {seed};
+        struct heightfield_spec spec = {
+            2 + random_below(&random, 40), 2 + random_below(&random, 40),
+            random_in(&random, -100, 100), random_in(&random, -100, 100),
+            random_in(&random, 0.1, 3),    random_in(&random, 0.1, 3),
+            TRIANGULATION_ALTERNATING,     0};
+        struct ground ground = {spec, malloc((size_t)spec.cols * spec.rows * sizeof(float)), NULL};
+        const double holes = random_below(&random, 4) * 0.15,
+                     rough = pow(10, random_in(&random, -1, 2));
+        const double level = random_below(&random, 3) * 900.0;
+        struct brush brush = random_brush(&random, &spec);
+
+        brush.shape = BRUSH_RELAX;
+        brush.slope_deg = random_below(&random, 2) ? 34 : random_in(&random, 5, 80);
+        assert_non_null(ground.samples);
+        for (uint32_t i = 0; i < spec.cols * spec.rows; i++)
+            ground.samples[i] = random_in(&random, 0, 1) < holes
+                                    ? float_of(0x7fc00000u | i)
+                                    : (float)(level + random_in(&random, -rough, rough));
+        ground.field = field_make(&spec, ground.samples);
+        struct ground again = {spec, relaxed(&ground, &brush), NULL};
+
+        check_relaxed(&ground, &brush, again.samples, seed);
+        again.field = field_make(&spec, again.samples);
+        float *twice = relaxed(&again, &brush);
+
+        assert_memory_equal(twice, again.samples, (size_t)spec.cols * spec.rows * sizeof *twice);
+        free(twice);
+        free(again.samples);
+        free(ground.samples);
+        heightfield_unref(again.field);
+        heightfield_unref(ground.field);
+    }
+}
+
+/* A spike becomes a cone of the angle, one that is as high in each of the eight directions. */
+static void a_spike_becomes_a_cone(void **state)
+{
+    static const struct heightfield_spec spec = {81, 81, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    const struct brush brush = {BRUSH_RELAX, {40, 40}, 35, 0, 34};
+    struct ground ground = {spec, calloc(81 * 81, sizeof(float)), NULL};
+    const double slope = tan_deg(34);
+
+    (void)state;
+    assert_non_null(ground.samples);
+    ground.samples[40 * 81 + 40] = 1000;
+    ground.field = field_make(&spec, ground.samples);
+    float *after = relaxed(&ground, &brush);
+
+    check_relaxed(&ground, &brush, after, 0);
+    for (int k = 0; k < 9; k++)
+        for (int d = 0; d < 6; d++) {
+            const int at = (40 + (k / 3 - 1) * d) * 81 + 40 + (k % 3 - 1) * d;
+            const double far = d * hypot(k % 3 - 1, k / 3 - 1);
+
+            /* V = pi/3 h³ / slope² of a round cone; of an octagon a little less high */
+            assert_near((double)after[at] + far * slope, 7.4, 0.9);
+        }
+    free(after);
+    free(ground.samples);
+    heightfield_unref(ground.field);
+}
+
+/* The automaton is cut off here; the result holds all the same. */
+static void relaxing_at_the_bound_holds(void **state)
+{
+    static const struct heightfield_spec spec = {500, 500, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    const struct brush brush = {BRUSH_RELAX, {250, 250}, 249, 0, 34};
+    const size_t count = 500 * 500;
+    struct ground ground = {spec, malloc(count * sizeof(float)), NULL};
+    struct edit too_large = {.kind = EDIT_BRUSH, .brush = {BRUSH_RELAX, {300, 300}, 270, 0, 34}};
+    struct heightfield_spec wide = {600, 600, 0, 0, 1, 1, TRIANGULATION_ANTI, 0};
+    float *samples = calloc(600 * 600, sizeof *samples);
+    struct edit_outcome outcome;
+    struct err err;
+
+    (void)state;
+    assert_true(ground.samples && samples);
+    for (size_t i = 0; i < count; i++)
+        ground.samples[i] = i % 500 < 250 ? 120 : 0;
+    ground.field = field_make(&spec, ground.samples);
+    float *after = relaxed(&ground, &brush);
+    double steep = steepest(&ground, &brush, after), sum = 0;
+
+    assert_true(steep <= 1 + 1e-12 && steep > 0.99);
+    for (size_t i = 0; i < count; i++)
+        sum += (double)after[i] - (double)ground.samples[i];
+    assert_true(fabs(sum) <= 120 * 0x1p-24 + 1e-9);
+
+    struct heightfield *field = field_make(&wide, samples);
+
+    assert_int_equal(edit_evaluate(field, &too_large, UINT64_MAX, &outcome, &err), ERR_TOO_LARGE);
+    assert_true(err.has_limit && err.limit == 262144 && err.got == 539 * 539);
+    heightfield_unref(field);
+    heightfield_unref(ground.field);
+    free(samples);
+    free(after);
+    free(ground.samples);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +930,9 @@ int main(void)
         cmocka_unit_test(a_sample_exactly_at_the_radius_stays),
         cmocka_unit_test(brushes_of_any_size_are_taken),
         cmocka_unit_test(a_crater_has_a_pit_and_a_rim),
+        cmocka_unit_test(relaxed_ground_is_nowhere_too_steep),
+        cmocka_unit_test(a_spike_becomes_a_cone),
+        cmocka_unit_test(relaxing_at_the_bound_holds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,14 @@ static void a_brush_is_read(void **state)
                           "\"amount\":0}}"),
                      ERR_OK);
     assert_true(edit.brush.amount_m == 0);
+    assert_int_equal(json("{\"brush\":{\"shape\":\"relax\",\"center\":[0,0],\"radius\":1}}"),
+                     ERR_OK);
+    assert_int_equal(edit.brush.shape, BRUSH_RELAX);
+    assert_true(edit.brush.slope_deg == 34);
+    assert_int_equal(json("{\"brush\":{\"shape\":\"relax\",\"center\":[0,0],\"radius\":1,"
+                          "\"slope_deg\":1}}"),
+                     ERR_OK);
+    assert_true(edit.brush.slope_deg == 1);
 }
 
 #define BRUSH(members) "{\"brush\":{" members "}}"
@@ -171,6 +179,16 @@ static const struct {
     {BRUSH("\"shape\":\"crater\",\"center\":[1,2],\"radius\":1"), ERR_MISSING, "/brush/amount"},
     {BRUSH("\"shape\":\"crater\",\"center\":[1,2],\"radius\":1,\"amount\":-1"), ERR_BAD_INPUT,
      "/brush/amount"},
+    {BRUSH("\"shape\":\"relax\",\"center\":[1,2],\"radius\":1,\"amount\":1"), ERR_BAD_INPUT,
+     "/brush/amount"},
+    {BRUSH("\"shape\":\"raise\",\"center\":[1,2],\"radius\":1,\"amount\":1,\"slope_deg\":30"),
+     ERR_BAD_INPUT, "/brush/slope_deg"},
+    {BRUSH("\"shape\":\"relax\",\"center\":[1,2],\"radius\":1,\"slope_deg\":0.99"), ERR_BAD_INPUT,
+     "/brush/slope_deg"},
+    {BRUSH("\"shape\":\"relax\",\"center\":[1,2],\"radius\":1,\"slope_deg\":89.01"), ERR_BAD_INPUT,
+     "/brush/slope_deg"},
+    {BRUSH("\"shape\":\"relax\",\"center\":[1,2],\"radius\":1,\"slope_deg\":\"30\""), ERR_BAD_INPUT,
+     "/brush/slope_deg"},
     {BRUSH("\"shape\":\"smooth\",\"depth\":1"), ERR_UNKNOWN_MEMBER, "/brush/depth"},
     {"{\"brush\":{},\"rect\":[0,0,1,1]}", ERR_BAD_INPUT, "/rect"},
     {"{\"brush\":{},\"heights\":[]}", ERR_BAD_INPUT, "/heights"},

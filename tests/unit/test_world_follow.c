@@ -24,7 +24,7 @@ static void every_kind_of_change_is_seen_elsewhere(void **state)
     edit(&all->a, "land", 100, 100, 44);
     change = change_of(WORLD_EDIT, "land", "ground");
     change.edit.kind = EDIT_BRUSH;
-    change.edit.brush = (struct brush){BRUSH_CRATER, {100, 100}, 20, 3};
+    change.edit.brush = (struct brush){BRUSH_CRATER, {100, 100}, 20, 3, 0};
     apply(&all->a, change);
     put_model(&all->a, "rock", 1);
     put_model(&all->b, "cow", 2);

@@ -65,6 +65,15 @@ async function editByForm(page, daemon, check) {
   await page.click("#edit-apply");
   await until(async () => await page.locator("#edit-events li.own").count() === 2, "a second edit");
   check.equal(await heightAt(daemon.kota, 50, 50), null, "a rectangle cuts a hole");
+  await page.selectOption("#edit-kind", "relax");
+  check.equal([await page.isVisible("#edit-slope"), await page.isVisible("#edit-amount")],
+    [true, false], "relax has a slope and no amount");
+  await fill(page, { "edit-radius": 8, "edit-slope": 15, "edit-x": 20, "edit-y": 30 });
+  const raised = await heightAt(daemon.kota, 20, 30);
+  await page.click("#edit-apply");
+  await until(async () => await page.locator("#edit-events li.own").count() === 3, "a third edit");
+  const slid = await heightAt(daemon.kota, 20, 30);
+  check(slid < raised - 0.1, "what was raised slides", `${raised}, then ${slid}`);
 }
 
 async function othersEdit(page, daemon, check) {

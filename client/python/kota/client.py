@@ -290,13 +290,16 @@ class Client:
                            body=arrays.pack(heights, "f")[0], media=arrays.MEDIA["f"])
 
     def edit_brush(self, locale: str, shape: str, center: Vector, radius: float,
-                        amount: Optional[float] = None, **options: Any) -> Answer:
+                        amount: Optional[float] = None, slope_deg: Optional[float] = None,
+                        **options: Any) -> Answer:
         """A round change of samples. Option layer.
 
-        shape: crater, raise, flatten, smooth. center: x y; radius and amount: metres.
+        shape: crater, raise, flatten, smooth, relax. center: x y; radius and amount: metres.
+        slope_deg: the angle of repose of relax, 34 if it is not given.
         """
         brush = {"shape": shape, "center": center, "radius": radius}
         brush.update({} if amount is None else {"amount": amount})
+        brush.update({} if slope_deg is None else {"slope_deg": slope_deg})
         return self._write("POST", _place(locale, "edits"), options, json={"brush": brush})
 
     def diff(self, locale: str, since: int, **options: Any) -> Answer:

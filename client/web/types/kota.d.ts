@@ -142,7 +142,8 @@ export class Kota {
     /**
      * @param {string} id
      * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
-     *         {brush: any, layer?: string}} edit
+     *         {brush: {shape: "crater"|"raise"|"flatten"|"smooth"|"relax", center: number[],
+     *          radius: number, amount?: number, slope_deg?: number}, layer?: string}} edit
      * @param {WriteOptions} [options]
      * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
     edit(id: string, edit: {
@@ -151,7 +152,13 @@ export class Kota {
         heights: (number | null)[];
         layer?: string;
     } | {
-        brush: any;
+        brush: {
+            shape: "crater" | "raise" | "flatten" | "smooth" | "relax";
+            center: number[];
+            radius: number;
+            amount?: number;
+            slope_deg?: number;
+        };
         layer?: string;
     }, options?: WriteOptions): Promise<{
         locale: string;

@@ -1,7 +1,7 @@
 /*
  * POST …/edits  {"layer"?,"rect":[c0,r0,cols,rows],"op":"set|add","heights":[…]}
  * POST …/edits?rect=&op=&layer=  application/vnd.kota.f32
- * POST …/edits  {"layer"?,"brush":{"shape","center":[x,y],"radius","amount"}}
+ * POST …/edits  {"layer"?,"brush":{"shape","center":[x,y],"radius","amount"|"slope_deg"}}
  *   ->  {"locale","revision","rect":[c0,r0,cols,rows]}
  *
  * Decoded on a worker; the writer evaluates it on the field as it is then (terrain/field/edit.h).

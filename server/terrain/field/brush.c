@@ -7,7 +7,7 @@
  * rounded once. A crater's profile is w · (1 - βt²): with the sums over the samples that there are
  * (not the integral over a disc), β = Σw / Σwt² makes the changes add up to 0 at the field's edge
  * and around holes, too. Where no sample but the centre's is inside, nothing can be thrown
- * anywhere: nothing changes.
+ * anywhere: nothing changes. relax has no weight; relax.c.
  *
  * Distances: dx, dy and the radius are scaled by the same power of two, which is exact, so that no
  * square overflows or vanishes, and a sample exactly at the radius is exactly outside.
@@ -18,6 +18,8 @@
 #include "terrain/field/brush.h"
 
 #include "base/check.h"
+#include "terrain/field/relax.h"
+#include "terrain/trig.h"
 
 #include <stdlib.h>
 
@@ -26,10 +28,10 @@
 
 static enum err_code brush_check(const struct brush *brush, struct err *err)
 {
-    bool may_be_infinite = brush->shape == BRUSH_FLATTEN || brush->shape == BRUSH_SMOOTH;
+    bool may_be_infinite = brush->shape >= BRUSH_FLATTEN;
 
-    if ((unsigned)brush->shape > BRUSH_SMOOTH)
-        return err_set(err, ERR_BAD_INPUT, "brush shape is %d, must be 0..3", (int)brush->shape);
+    if ((unsigned)brush->shape > BRUSH_RELAX)
+        return err_set(err, ERR_BAD_INPUT, "brush shape is %d, must be 0..4", (int)brush->shape);
     if (!isfinite(brush->center.x) || !isfinite(brush->center.y))
         return err_set(err, ERR_BAD_INPUT, "brush center is %g, %g, must be finite",
                        brush->center.x, brush->center.y);
@@ -41,6 +43,10 @@ static enum err_code brush_check(const struct brush *brush, struct err *err)
     if (brush->amount_m < 0 && brush->shape != BRUSH_RAISE)
         return err_limit(err, ERR_BAD_INPUT, 0, brush->amount_m,
                          "brush amount is %g, must be at least 0", brush->amount_m);
+    if (brush->shape == BRUSH_RELAX &&
+        !(brush->slope_deg >= BRUSH_SLOPE_MIN_DEG && brush->slope_deg <= BRUSH_SLOPE_MAX_DEG))
+        return err_set(err, ERR_BAD_INPUT, "brush slope is %g degrees, must be %g..%g",
+                       brush->slope_deg, BRUSH_SLOPE_MIN_DEG, BRUSH_SLOPE_MAX_DEG);
     return ERR_OK;
 }
 
@@ -218,6 +224,7 @@ static double stroke_height(const struct stroke *stroke, double t, double h, uin
             return h;
         break;
     case BRUSH_FLATTEN:
+    case BRUSH_RELAX:
         break;
     }
     return h + w * fmin(fmax(target_m - h, -amount), amount);
@@ -283,12 +290,41 @@ static enum err_code read_around(const struct heightfield *field, struct stroke 
     return ERR_OK;
 }
 
+/* Samples at or beyond the radius are hidden from the relaxation, like holes. */
+static enum err_code relax(const struct stroke *stroke, float *heights_m, struct err *err)
+{
+    const struct heightfield_spec *spec = stroke->disc.spec;
+    const struct sample_rect *rect = stroke->rect;
+    const struct relax_grid grid = {rect->cols, rect->rows, spec->spacing_x_m, spec->spacing_y_m,
+                                    trig_tan(stroke->brush->slope_deg * (M_PI / 180))};
+    const size_t count = (size_t)rect->cols * rect->rows;
+    float *inside_m = malloc(count * sizeof *inside_m);
+
+    if (!inside_m)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a brush of %u×%u samples", rect->cols,
+                       rect->rows);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t c = rect->column + (uint32_t)(i % rect->cols);
+        const uint32_t r = rect->row + (uint32_t)(i / rect->cols);
+
+        inside_m[i] = disc_t(&stroke->disc, c, r) < 1 ? heights_m[i] : NAN;
+    }
+    relax_heights(&grid, inside_m, err);
+    for (size_t i = 0; i < count && err->code == ERR_OK; i++)
+        if (!isnan(inside_m[i]))
+            heights_m[i] = inside_m[i];
+    free(inside_m);
+    return err->code;
+}
+
 enum err_code brush_apply(const struct heightfield *field, const struct brush *brush,
                           const struct sample_rect *rect, float *heights_m, struct err *err)
 {
     struct stroke stroke = {
         .disc = disc_of(heightfield_spec(field), brush), .brush = brush, .rect = rect};
 
+    if (brush->shape == BRUSH_RELAX)
+        return relax(&stroke, heights_m, err);
     if (brush->shape == BRUSH_FLATTEN && flatten_target(field, brush, &stroke.target_m, err))
         return err->code;
     if (brush->shape == BRUSH_SMOOTH && read_around(field, &stroke, err))

@@ -12,6 +12,7 @@
 #include "terrain/field/edit.h"
 
 #include "terrain/field/brush.h"
+#include "terrain/field/relax.h"
 
 #include "base/check.h"
 
@@ -47,6 +48,9 @@ enum err_code edit_rect(const struct heightfield *field, const struct edit *edit
         return err->code;
     uint64_t samples = (uint64_t)rect.cols * rect.rows;
 
+    if (edit->kind == EDIT_BRUSH && edit->brush.shape == BRUSH_RELAX &&
+        samples_max > RELAX_SAMPLES_MAX)
+        samples_max = RELAX_SAMPLES_MAX;
     if (samples > samples_max)
         return err_limit(err, ERR_TOO_LARGE, (double)samples_max, (double)samples,
                          "the edit is of %u×%u samples, must be at most %llu samples", rect.cols,

@@ -25,8 +25,14 @@ enum brush_shape {
     BRUSH_CRATER,  /* digs amount_m at the centre and throws the same volume on a rim */
     BRUSH_RAISE,   /* adds amount_m at the centre; a negative amount digs */
     BRUSH_FLATTEN, /* towards the surface's height at the centre */
-    BRUSH_SMOOTH   /* towards the mean of the samples around */
+    BRUSH_SMOOTH,  /* towards the mean of the samples around */
+    BRUSH_RELAX    /* slides to an angle of repose */
 };
+
+/* Angles of repose; that of dry sand is BRUSH_SLOPE_DEG. */
+#define BRUSH_SLOPE_MIN_DEG 1.0
+#define BRUSH_SLOPE_DEG 34.0
+#define BRUSH_SLOPE_MAX_DEG 89.0
 
 /*
  * The weight w(d) of a sample at distance d from the centre is 1 at the centre and falls to 0 at
@@ -39,12 +45,15 @@ enum brush_shape {
  *   flatten  h + w · clamp(centre's height - h, ±amount)
  *   smooth   h + w · clamp(mean of the up to 8 neighbours that are no holes - h, ±amount); of the
  *            samples as they were before. Without such a neighbour a sample stays
+ *   relax    no weight: of two neighbours (8 a sample) inside none is higher than slope_deg
+ *            allows; holes and the radius are walls, and the sum of the samples stays (relax.h)
  */
 struct brush {
     enum brush_shape shape;
     struct vec2 center; /* metres, in the locale's frame */
     double radius_m;    /* > 0 */
     double amount_m;    /* crater, flatten, smooth: >= 0, INFINITY: no clamp (not of a crater) */
+    double slope_deg;   /* relax: BRUSH_SLOPE_MIN_DEG .. BRUSH_SLOPE_MAX_DEG */
 };
 
 struct edit {
@@ -65,7 +74,7 @@ struct edit_outcome {
  *
  * ERR_BAD_INPUT      no samples; a brush whose numbers are not finite or out of range
  * ERR_UNPROCESSABLE  a rect that is not inside the field; a brush that meets no sample
- * ERR_TOO_LARGE      more than samples_max samples, with limit and got
+ * ERR_TOO_LARGE      more than samples_max samples, relax: RELAX_SAMPLES_MAX; with limit and got
  */
 enum err_code edit_rect(const struct heightfield *field, const struct edit *edit,
                         uint64_t samples_max, struct sample_rect *out, struct err *err);
@@ -76,7 +85,8 @@ enum err_code edit_rect(const struct heightfield *field, const struct edit *edit
  * ERR_UNPROCESSABLE  a sum beyond float32, named by its sample; flatten with its centre over a hole
  *                    or outside
  * ERR_NO_MEMORY
- * O(samples of the rect). Sums and brushes in float64, rounded once to float32. A value that does
+ * O(samples of the rect), relax up to a second. Sums and brushes in float64, rounded once to
+ * float32. A value that does
  * not change keeps its bits. `out` is untouched after an error.
  */
 enum err_code edit_evaluate(const struct heightfield *field, const struct edit *edit,
