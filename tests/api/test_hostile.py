@@ -99,12 +99,12 @@ def _():
 def _():
     most_ms = 16_000 * SLOW  # judged after a second, or a sixteenth of this
     ray, on_x = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY), [0, 1, .5]
-    daemon = start("--max-batch-ms", str(most_ms), cols=1 << 20)
+    daemon = start("--max-batch-ms", str(most_ms), cols=1 << 18)
     daemon.ok("PUT", "/v1/locales/aside", {"gravity": [1, 0, 0]}, status=201)
-    daemon.ok("PUT", f"/v1/locales/aside/layers/ground?cols={1 << 20}&rows=4&spacing=1,1",
-              spikes(1 << 20), media=F32, status=201)
+    daemon.ok("PUT", f"/v1/locales/aside/layers/ground?cols={1 << 18}&rows=4&spacing=1,1",
+              spikes(1 << 18), media=F32, status=201)
     for path, body, more in (
-            (LAND + "/ray", ray * 1_000_000, {"media": F32}),
+            (LAND + "/ray", ray * 200_000, {"media": F32}),
             (LAND + "/ray", {"rays": [ALONG] * 10_000}, {}),
             ("/v1/locales/aside/contact", {"footprints": [[on_x, [1, 1, .5], [0, 2, .5]]] * 5_000}, {})):
         answer = daemon.post(path, body, **more)

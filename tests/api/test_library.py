@@ -117,8 +117,8 @@ def _():
     if not BIN_DIR.endswith("release"):
         raise Skip("not the release build")
     target = os.path.join(folder.name, "root")
-    # "-o all": what is built is what is tested, and is not built again here
-    make = ["make", "-s", "-o", "all", "-C", ROOT, f"DESTDIR={target}", "PREFIX=/usr"]
+    # "-o all": what is built is what is tested, and is not built again here; test_install.py has the demo
+    make = ["make", "-s", "-o", "all", "-o", "build/demo.made", "-C", ROOT, f"DESTDIR={target}", "PREFIX=/usr"]
     clean = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
     output(*make, "install", env=clean)
     for path in ("include/kota.h", "lib/libkota.so.0", "lib/libkota.so", "lib/libkota.a",

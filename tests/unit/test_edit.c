@@ -139,7 +139,7 @@ static void step(struct mirror *mirror, struct random *random)
 
 static void edit_again_and_again(uint32_t cols, uint32_t rows, uint32_t leaf, uint64_t seed)
 {
-    int steps = (int)long_form(1500, 250);
+    int steps = (int)long_form(1500, 120);
     struct random random = {seed};
     struct mirror mirror = {.spec = {cols, rows, -7, 3, 0.5, 2, TRIANGULATION_ANTI, leaf},
                             .samples = malloc((size_t)cols * rows * sizeof(float)),

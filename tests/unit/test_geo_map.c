@@ -5,6 +5,7 @@
  */
 #include "terrain/geo/map_tile.h"
 
+#include "support/long_form.h"
 #include "support/random.h"
 
 #include <math.h>
@@ -162,7 +163,7 @@ static void the_lattice_keeps_its_bound(void **state)
     (void)state;
     for (size_t k = 0; k < 3; k++)
         for (size_t l = 0; l < 4; l++)
-            for (uint32_t z = 0; z <= 20; z += 2) {
+            for (uint32_t z = 0; z <= 20; z += long_form(2, 5)) {
                 double worst = grid_error_m(&utm, tile_at(lats[l], 8, z), errors_m[k]);
 
                 if (!(worst <= errors_m[k]))
