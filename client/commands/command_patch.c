@@ -311,6 +311,22 @@ static enum kota_exit push_run(struct kota *kota, const struct patch_options *o)
     return show_patch(kota, answer);
 }
 
+static enum kota_exit remove_run(struct kota *kota, const struct patch_options *options)
+{
+    char path[KOTA_PATH_MAX], rest[64];
+    cJSON *answer = NULL;
+    double number;
+
+    (void)options;
+    if (read_number(kota, 2, "body", 0, &number))
+        return kota_misused(kota);
+    snprintf(rest, sizeof(rest), "/bodies/%.0f", number);
+    if (patch_path(kota, rest, path))
+        return kota_misused(kota);
+    call_write(kota->call, "DELETE", path, NULL, NULL, 0, &answer, &kota->err);
+    return show_patch(kota, answer);
+}
+
 static enum kota_exit delete_run(struct kota *kota, const struct patch_options *options)
 {
     char path[KOTA_PATH_MAX];
@@ -353,6 +369,7 @@ static const struct action actions[] = {
     {"watch", 2, 0, watch_run},
     {"body", 3, 0, body_run},
     {"push", 3, FOR_PUSH, push_run},
+    {"remove", 3, 0, remove_run},
     {"delete", 2, FOR_DELETE, delete_run},
     {"view", 3, FOR_VIEW, view_run},
 };
@@ -405,7 +422,7 @@ static enum kota_exit patch_run(struct kota *kota)
         action++;
     if (!name || action == actions + ACTION_COUNT)
         err_set(&kota->err, ERR_BAD_INPUT,
-                "create, ls, show, watch, body, push, delete or view is "
+                "create, ls, show, watch, body, push, remove, delete or view is "
                 "wanted%s%.40s%s",
                 name ? ", not '" : "", name ? name : "", name ? "'" : "");
     else if (kota->word_count != action->words)
@@ -467,12 +484,13 @@ const struct kota_command command_patch = {
             "kota patch watch ID N     prints its states and poses until it ends\n"
             "kota patch body ID N BODY lets one more body fall\n"
             "kota patch push ID N B    pushes body B\n"
+            "kota patch remove ID N B  removes body B\n"
             "kota patch delete ID N    ends it: written back, or thrown away\n"
             "kota patch view ID N FILE writes how it looks now, a PNG\n"
             "\n"
             "Models are put by kota model.\n",
     .options = patch_table,
-    .words = {"create ls show watch body push delete view", ":locale", NULL},
+    .words = {"create ls show watch body push remove delete view", ":locale", NULL},
     .examples = (const char *const[]){"kota patch ls highlands", NULL},
     .run = patch_run,
 };

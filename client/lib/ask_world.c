@@ -673,6 +673,11 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
     return ask_json(request);
 }
 
+struct kota_request *kota_delete_patch_body(const char *locale, uint32_t patch, uint32_t body)
+{
+    return ask_write("DELETE", PATCH "/bodies/%u", locale, patch, body);
+}
+
 struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,
                                      unsigned height)
 {

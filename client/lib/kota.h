@@ -855,6 +855,8 @@ struct kota_request *kota_post_patch_body(const char *locale, uint32_t patch,
 struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, uint32_t body,
                                            const double *velocity, const double *angular_velocity,
                                            const double *impulse);
+/* Removes a body for good; the others keep their numbers. */
+struct kota_request *kota_delete_patch_body(const char *locale, uint32_t patch, uint32_t body);
 /* A picture (PNG); 0: the daemon's size. */
 struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,
                                      unsigned height);

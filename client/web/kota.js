@@ -739,6 +739,15 @@ export class Kota {
   }
 
   /**
+   * Removes a body for good; the others keep their numbers.
+   * @param {string} id @param {number} n @param {number} b @param {WriteOptions} [options]
+   * @returns {Promise<any>}
+   */
+  deletePatchBody(id, n, b, options = {}) {
+    return this.#write("DELETE", `${place(id)}/patches/${n}/bodies/${b}`, options);
+  }
+
+  /**
    * @param {string} id @param {number} n
    * @param {ReadOptions & {width?: number, height?: number}} [options]
    * @returns {Promise<ArrayBuffer>} a PNG */

@@ -207,8 +207,9 @@ class Follower {
     if (name === "poses") {
       this.patch.kinetic_energy_j = data.kinetic_energy_j;
       this.patch.time_s = data.time_s;
-      for (const pose of data.bodies)
-        if (this.patch.bodies[pose.body]) Object.assign(this.patch.bodies[pose.body], pose);
+      const poses = new Map(data.bodies.map((pose) => [pose.body, pose]));
+      this.patch.bodies = this.patch.bodies.filter((one) => one.held || poses.has(one.body))
+        .map((one) => Object.assign(one, poses.get(one.body)));
     } else if (name === "state") {
       if (this.history.at(-1)?.state !== data.state)
         this.history.push({ state: data.state, at: data.at_s });
@@ -342,7 +343,7 @@ function startButtons(kota, state, form, show, models, follower, readList) {
     Object.assign(follower.patch, (await kota.post(`${follower.path}/bodies`, body)).json);
   });
   onPress(state, show.push, draw, async () => {
-    await kota.call("PATCH", `${follower.path}/bodies/${follower.patch.bodies.length - 1}`,
+    await kota.call("PATCH", `${follower.path}/bodies/${follower.patch.bodies.at(-1).body}`,
       { json: { velocity: [2, 0, 2.2] } });
   });
   // it answers when all is still, which may take the processor long

@@ -62,6 +62,7 @@
     X(patch_delete)                                                                                \
     X(patch_bodies_post)                                                                           \
     X(patch_body_patch)                                                                            \
+    X(patch_body_delete)                                                                           \
     X(patch_events_get)                                                                            \
     X(patch_view_get)                                                                              \
     X(patch_surface_get)                                                                           \

@@ -160,6 +160,8 @@ const struct api_route api_routes[] = {
           64 * KIB, "One more body; a patch that rests wakes."),
     WRITE("patchPatchBody", BODIES, METHOD_PATCH, PATCH "/bodies/{body}", patch_body_patch,
           HTTP_ON_LOOP, 4 * KIB, "Pushes a body; a patch that rests wakes."),
+    WRITE("deletePatchBody", BODIES, METHOD_DELETE, PATCH "/bodies/{body}", patch_body_delete,
+          HTTP_ON_LOOP, KIB, "Removes a body; the others keep their numbers."),
     READ("patchEvents", PATCH "/events", patch_events_get,
          "The states of a patch and the poses of its bodies, as server-sent events."),
     READ_ON_WORKER("patchView", PATCH "/view.png", patch_view_get, "The patch as it looks now."),

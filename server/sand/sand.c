@@ -391,6 +391,9 @@ static void do_order(struct sand *sand, struct sand_order *order)
         leases_add(&sand->leases, sand->manager, &order->start, monotonic_s(), &report, &err);
     else if (order->kind == SAND_BODY)
         manager_body_add(sand->manager, order->number, &order->body, monotonic_s(), &report, &err);
+    else if (order->kind == SAND_UNBODY)
+        manager_body_remove(sand->manager, order->number, order->body_index, monotonic_s(), &report,
+                            &err);
     else
         manager_push(sand->manager, order->number, order->body_index, &order->push, monotonic_s(),
                      &report, &err);

@@ -59,14 +59,14 @@ void sand_follow(struct sand *sand, int change);
 typedef void (*sand_done)(void *context, enum err_code code, const struct err *err,
                           struct patch_report *report, bool is_repeat);
 
-enum sand_order_kind { SAND_ADD, SAND_BODY, SAND_PUSH, SAND_CLOSE };
+enum sand_order_kind { SAND_ADD, SAND_BODY, SAND_PUSH, SAND_UNBODY, SAND_CLOSE };
 
 struct sand_order {
     enum sand_order_kind kind;
     uint64_t number;          /* all but SAND_ADD */
     struct patch_start start; /* SAND_ADD; taken */
     struct patch_body body;   /* SAND_BODY; taken */
-    uint32_t body_index;      /* SAND_PUSH */
+    uint32_t body_index;      /* SAND_PUSH, SAND_UNBODY */
     struct patch_push push;   /* SAND_PUSH */
     bool discard;             /* SAND_CLOSE, which is done when the patch has ended */
     struct order_key key;

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from daemon import Daemon
+from daemon import Daemon, problem
 from events import Stream
 from fields import put_terrain
 from oracle import NAN, Terrain
@@ -182,6 +182,33 @@ def follow(daemon, place):
     order = [ORDER.index(state) if state in ORDER else len(ORDER) for state, _ in states]
     check(order == sorted(set(order)), f"states {order}")
     return states, poses
+
+
+def remove_body(daemon, locale, is_stacked=True, **named):
+    """A box is removed, another one stays; is_stacked: that lay on it, and falls."""
+    place = make(daemon, locale, bodies=[
+        body(velocity=[0, 0, 0]), body(position=[16, 16, 4.5], velocity=[0, 0, 0])], **named)
+    before = until(daemon, place, "resting")
+    low, high = (one["position"][2] for one in before["bodies"])
+    check(not is_stacked or high > low + 0.5, f"one lies on the other: {before['bodies']}")
+    equal([one["body"] for one in daemon.ok("DELETE", place + "/bodies/0")["bodies"]], [1], "left")
+    until(daemon, place, "active")
+    after = until(daemon, place, "resting")
+    equal([one["body"] for one in after["bodies"]], [1], "bodies")
+    check(after["steps"] > before["steps"], "no steps after the removal")
+    check(not is_stacked or after["bodies"][0]["position"][2] < high - 0.3,
+          f"it fell: {after['bodies']}, {high}")
+    for method, sent in (("DELETE", None), ("PATCH", {"velocity": [0, 0, 1]})):
+        problem(daemon.ask(method, place + "/bodies/0", sent), 404, "no body 0")
+    answer = daemon.post(place + "/bodies", body())
+    equal(answer.headers["location"], place + "/bodies/2", "a new number")
+    held = daemon.ok("DELETE", place + "/bodies/2")["bodies"]
+    equal([one["body"] for one in held], [1], "bodies without the new one")
+    for number in ("3", "x", "-1"):
+        problem(daemon.ask("DELETE", f"{place}/bodies/{number}"), 404)
+    problem(daemon.ask("DELETE", place + "/bodies/1?now=true"), 400, pointer="now")
+    daemon.ok("DELETE", place + "?discard=true")
+    problem(daemon.ask("DELETE", place + "/bodies/1"), 409)
 
 
 def drop(daemon, locale, close=False, **more):

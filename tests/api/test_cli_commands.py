@@ -207,6 +207,8 @@ def _():
         pushed = asked("patch", "body", "sand", number, "box@5.5,6,6")[0]
         equal(len(pushed["bodies"]), 3, "bodies")
         asked("patch", "push", "sand", number, "0", "--impulse", "10,0,0")
+        left = asked("patch", "remove", "sand", number, "1")[0]["bodies"]
+        equal([one["body"] for one in left], [0, 2], "the bodies after one is removed")
         status, text = on_terminal("patch", "show", "sand", number, url=home.url)
         check(status == 0 and "BODY" in text and "box" in text, text)
         view = kota("patch", "view", "sand", number, os.path.join(folder, "x.png"), "--width", "64",

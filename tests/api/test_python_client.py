@@ -450,6 +450,7 @@ def _():
     pushed = world.patch_patch_body("beach", n, body["body"] if "body" in body else 0,
                                     {"velocity": [0, 0, -1]})
     equal(pushed.status, 200, "a push")
+    equal(world.delete_patch_body("beach", n, 0)["bodies"], [], "bodies after one is removed")
     equal(world.patch_view("beach", n, width=64, height=48).body[:4], b"\x89PNG", "picture")
     surface = world.patch_surface("beach", n, per_cell=2)
     equal(",".join(map(str, surface.shape[::-1])), surface.headers["Kota-Grid"], "surface")

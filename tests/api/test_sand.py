@@ -19,7 +19,8 @@ from fields import put_locale, put_terrain
 from images import read_png
 from oracle import Terrain
 from sand import (ENDED, QUICK, CPU, RESTING, SIDE, body, box, changed, check_ledger,
-                  check_patch, drop, follow, heights, land, make, revision, samples_inside, second,
+                  check_patch, drop, follow, heights, land, make, remove_body, revision,
+                  samples_inside, second,
                   start, until, wanted)
 from tap import HANG_S, case, check, equal, near, run, test
 
@@ -395,6 +396,11 @@ def _():
     equal(resting.ok("DELETE", place + "?discard=true")["state"], "discarded", "state")
     problem(resting.post(place + "/bodies", body()), 409)
     problem(resting.ask("PATCH", place + "/bodies/0", {"velocity": [0, 0, 1]}), 409)
+
+
+@test("a body that is removed lets another one fall; the others keep their numbers")
+def _():
+    remove_body(resting, "pushed")
 
 
 @test("a model replaced or deleted under a running patch does not matter to it")

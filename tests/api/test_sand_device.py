@@ -15,7 +15,7 @@ from events import Stream
 from fields import put_terrain
 from images import read_png
 from sand import (ENDED, QUICK, CPU, RESTING, body, box, changed, check_ledger, check_patch,
-                  drop, heights, land, make, revision, second, start, until, wanted)
+                  drop, heights, land, make, remove_body, revision, second, start, until, wanted)
 from tap import HANG_S, Skip, case, check, equal, near, run, test
 
 # ---- no device -----------------------------------------------------
@@ -373,6 +373,12 @@ def _():
         equal((bool(changed(before, heights(daemon, "other"))), ended["revision"] > at),
               2 * (ended["edit_rect"] is not None,), "what was written at its rest stays")
         check_numbers(daemon, patch)
+
+
+@test("a body is removed on Mesa's software renderer, too")
+def _():
+    with software(*RESTING) as daemon:
+        remove_body(daemon, "land", is_stacked=False, **SMALL)
 
 
 PASSES = {"place_ms", "scan_blocks_ms", "scan_sums_ms", "scatter_ms", "reorder_ms", "force_ms",

@@ -602,13 +602,13 @@ static void patches_are_asked_for(void **state)
     options.depth_m = 1;
     options.has_seed = true;
     options.seed = 7;
-    options.bodies = &body;
-    options.body_count = 1;
+    options.bodies = &body, options.body_count = 1;
     assert_no_device(kota_post_patch("yard", &options), 503);
     assert_no_device(kota_patch("yard", 1), 404);
     assert_no_device(kota_delete_patch("yard", 1, true), 404);
     assert_no_device(kota_post_patch_body("yard", 1, &body), 404);
     assert_no_device(kota_patch_patch_body("yard", 1, 0, body.position, NULL, body.velocity), 404);
+    assert_no_device(kota_delete_patch_body("yard", 1, 0), 404);
     assert_no_device(kota_patch_view("yard", 1, 64, 48), 404);
     call_away(kota_delete_model("tetra"));
 }

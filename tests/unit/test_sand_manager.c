@@ -4,6 +4,8 @@
  */
 #include "sand/patch/manager.h"
 
+#include "tests/support/fake_engine.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,187 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { SLOTS = 3, SIDE = 40 };
-
-/* ---- an engine that pretends ----------------------------------------------------------------- */
-
-struct fake_slot {
-    bool is_begun, is_failed, has_status, wants_depth;
-    uint32_t granules, asleep, bodies;
-    uint64_t steps;
-    float speed; /* of the bodies */
-    float calm;
-    float dug_m; /* how much lower the middle is */
-    float height_m;
-    uint32_t first_chunk;
-    uint64_t stale_steps; /* not 0: answers are of then, and know nothing of later bodies */
-    struct sand_depth depth;
-    struct sand_pose pose[SAND_BODIES_MAX];
-};
-
-struct fake {
-    struct sand_engine engine;
-    struct fake_slot slots[SLOTS];
-    bool is_lost, is_silent; /* silent: no answer comes */
-    bool is_late;            /* answers are of before the last body came in */
-    uint32_t active_most;    /* slots that were stepped in one call */
-    uint32_t chunk_most;     /* substeps of one call */
-    float substep_ms;
-};
-
-static struct fake *fake_of(struct sand_engine *engine)
-{
-    return (struct fake *)engine;
-}
-
-static enum err_code fake_begin(struct sand_engine *engine, uint32_t slot,
-                                const struct sand_slot_begin *begin, struct err *err)
-{
-    (void)err;
-    assert_false(fake_of(engine)->slots[slot].is_begun);
-    fake_of(engine)->slots[slot] =
-        (struct fake_slot){.is_begun = true, .height_m = begin->height_m};
-    return ERR_OK;
-}
-
-static enum err_code fake_fill(struct sand_engine *engine, uint32_t slot,
-                               const struct granule *granules, uint32_t count, struct err *err)
-{
-    (void)granules;
-    (void)err;
-    assert_true(count <= 100); /* limits.fill_granules */
-    fake_of(engine)->slots[slot].granules += count;
-    return ERR_OK;
-}
-
-static void fake_end(struct sand_engine *engine, uint32_t slot)
-{
-    assert_true(fake_of(engine)->slots[slot].is_begun);
-    fake_of(engine)->slots[slot].is_begun = false;
-}
-
-static enum err_code fake_body_add(struct sand_engine *engine, uint32_t slot,
-                                   const struct sand_shape *shape, const struct sand_pose *pose,
-                                   uint32_t *body, struct err *err)
-{
-    struct fake_slot *s = &fake_of(engine)->slots[slot];
-
-    (void)shape;
-    (void)err;
-    *body = s->bodies++;
-    s->stale_steps = fake_of(engine)->is_late ? s->steps - 1 : 0;
-    s->pose[*body] = *pose;
-    s->speed = 5;
-    return ERR_OK;
-}
-
-static void fake_calm(struct sand_engine *engine, uint32_t slot, float drag)
-{
-    fake_of(engine)->slots[slot].calm = drag;
-}
-
-static void fake_body_velocity(struct sand_engine *engine, uint32_t slot, uint32_t body,
-                               const float v[3], const float w[3])
-{
-    (void)body;
-    (void)v;
-    (void)w;
-    fake_of(engine)->slots[slot].speed = 2;
-}
-
-static void fake_body_impulse(struct sand_engine *engine, uint32_t slot, uint32_t body,
-                              const float impulse[3])
-{
-    (void)body;
-    (void)impulse;
-    fake_of(engine)->slots[slot].speed = 3;
-}
-
-static enum err_code fake_step(struct sand_engine *engine, uint32_t substeps, uint64_t active,
-                               struct err *err)
-{
-    struct fake *fake = fake_of(engine);
-    uint32_t count = 0;
-
-    if (fake->is_lost)
-        return err_set(err, ERR_INTERNAL, "the device is lost");
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        if (!(active >> i & 1))
-            continue;
-        assert_true(fake->slots[i].is_begun);
-        if (fake->slots[i].steps == 0)
-            fake->slots[i].first_chunk = substeps;
-        fake->slots[i].steps += substeps;
-        count++;
-    }
-    fake->chunk_most = substeps > fake->chunk_most ? substeps : fake->chunk_most;
-    fake->active_most = count > fake->active_most ? count : fake->active_most;
-    return ERR_OK;
-}
-
-static void fake_status_request(struct sand_engine *engine, uint32_t slot)
-{
-    fake_of(engine)->slots[slot].has_status = true;
-}
-
-static bool fake_status_poll(struct sand_engine *engine, uint32_t slot, struct sand_status *status)
-{
-    struct fake_slot *s = &fake_of(engine)->slots[slot];
-
-    if (!s->has_status || fake_of(engine)->is_silent)
-        return false;
-    s->has_status = false;
-    *status = (struct sand_status){.steps = s->stale_steps ? s->stale_steps : s->steps,
-                                   .phase_ms = {fake_of(engine)->substep_ms},
-                                   .time_s = (double)s->steps * engine->config.params.dt_s,
-                                   .granules = s->granules,
-                                   .asleep = s->asleep,
-                                   .bodies = s->bodies,
-                                   .body_speed_max = s->speed,
-                                   .failed = s->is_failed,
-                                   .body_alive = ((uint64_t)1 << s->bodies) - 1};
-    if (s->stale_steps == 0)
-        memcpy(status->pose, s->pose, sizeof status->pose);
-    return true;
-}
-
-static enum err_code fake_depth_request(struct sand_engine *engine, uint32_t slot,
-                                        const struct sand_depth *depth, struct err *err)
-{
-    (void)err;
-    fake_of(engine)->slots[slot].depth = *depth;
-    fake_of(engine)->slots[slot].wants_depth = true;
-    return ERR_OK;
-}
-
-static bool fake_depth_poll(struct sand_engine *engine, uint32_t slot, float *heights_m)
-{
-    struct fake_slot *s = &fake_of(engine)->slots[slot];
-
-    if (!s->wants_depth || fake_of(engine)->is_silent)
-        return false;
-    s->wants_depth = false;
-    for (uint32_t i = 0; i < s->depth.cols * s->depth.rows; i++)
-        heights_m[i] = 2;
-    heights_m[s->depth.rows / 2 * s->depth.cols + s->depth.cols / 2] -= s->dug_m;
-    return true;
-}
-
-static const struct sand_engine_calls fake_calls = {
-    .name = "fake",
-    .begin = fake_begin,
-    .fill = fake_fill,
-    .end = fake_end,
-    .body_add = fake_body_add,
-    .calm = fake_calm,
-    .body_velocity = fake_body_velocity,
-    .body_impulse = fake_body_impulse,
-    .step = fake_step,
-    .status_request = fake_status_request,
-    .status_poll = fake_status_poll,
-    .depth_request = fake_depth_request,
-    .depth_poll = fake_depth_poll,
-};
+enum { SLOTS = FAKE_SLOTS, SIDE = 40 };
 
 /* ---- a manager in its world ------------------------------------------------------------------ */
 
@@ -537,6 +359,66 @@ static void a_new_body_and_a_push_wake(void **state)
     push.velocity[0] = NAN;
     assert_int_equal(manager_push(rig->manager, n, 1, &push, rig->now_s, &report, &err),
                      ERR_UNPROCESSABLE);
+    rig_destroy(rig);
+}
+
+static enum err_code body_remove(struct rig *rig, uint64_t n, uint32_t body)
+{
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+
+    if (manager_body_remove(rig->manager, n, body, rig->now_s, &report, &err))
+        return err.code;
+    assert_true(report->bodies[body].is_removed && !report->bodies[body].is_in);
+    patch_report_unref(report);
+    return ERR_OK;
+}
+
+static void a_removed_body_keeps_its_number(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t n = add(rig, 5, 5, true);
+    struct fake_slot *slot = &rig->fake.slots[0];
+    const struct patch_push push = {.has_velocity = true, .velocity = {1, 0, 0}};
+    struct patch_body body = body_at(6.5, 6.5, 0.5);
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    settle(rig, n, 0);
+    assert_int_equal(manager_body_add(rig->manager, n, &body, rig->now_s, &report, &err), ERR_OK);
+    patch_report_unref(report);
+    pass(rig, 0.1);
+    slot->speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    assert_int_equal(body_remove(rig, n, 0), ERR_OK);
+    assert_true(slot->removed == 1);
+    pass_to(rig, n, PATCH_ACTIVE);
+    pass(rig, 0.1);
+    assert_true(rig->last[n]->bodies[0].is_removed && rig->last[n]->bodies[1].is_in);
+    assert_int_equal(body_remove(rig, n, 0), ERR_BODY_UNKNOWN);
+    assert_int_equal(body_remove(rig, n, 2), ERR_BODY_UNKNOWN);
+    assert_int_equal(manager_push(rig->manager, n, 0, &push, rig->now_s, &report, &err),
+                     ERR_BODY_UNKNOWN);
+    /* one that is held, and the numbers up to the last */
+    for (uint32_t i = 2; i < SAND_BODIES_MAX; i++) {
+        body = body_at(6.5, 6.5, 0.5);
+        assert_int_equal(manager_body_add(rig->manager, n, &body, rig->now_s, &report, &err),
+                         ERR_OK);
+        assert_int_equal(report->body_count, i + 1);
+        patch_report_unref(report);
+        assert_int_equal(body_remove(rig, n, i), ERR_OK);
+    }
+    assert_true(slot->removed == 1);
+    body = body_at(6.5, 6.5, 0.5);
+    assert_int_equal(manager_body_add(rig->manager, n, &body, rig->now_s, &report, &err),
+                     ERR_UNPROCESSABLE);
+    assert_true(err.has_limit && err.limit == 64);
+    slot->speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    assert_int_equal(manager_close(rig->manager, n, true, rig->now_s, &report, &err), ERR_OK);
+    patch_report_unref(report);
+    assert_int_equal(body_remove(rig, n, 1), ERR_CONFLICT);
     rig_destroy(rig);
 }
 
@@ -973,6 +855,7 @@ int main(void)
         cmocka_unit_test(a_patch_that_nothing_moved_is_written_without_an_edit),
         cmocka_unit_test(stillness_is_simulated_time_and_rest_is_wall_time),
         cmocka_unit_test(a_new_body_and_a_push_wake),
+        cmocka_unit_test(a_removed_body_keeps_its_number),
         cmocka_unit_test(bodies_are_lifted_out_of_granules_and_of_each_other),
         cmocka_unit_test(the_pool_has_an_end_and_ground_one_owner),
         cmocka_unit_test(a_grid_is_as_high_as_its_engine_has_cells),

@@ -264,6 +264,7 @@ test("models and patches of sand", async () => {
   assert.equal(more.bodies.length, 1);
   const pushed = await kota.patchPatchBody("beach", n, 0, { velocity: [0, 0, 1] });
   assert.equal(pushed.bodies.length, 1);
+  assert.equal((await kota.deletePatchBody("beach", n, 0)).bodies.length, 0);
   const stop = new AbortController();
   for await (const event of kota.patchEvents("beach", n, { signal: stop.signal })) {
     assert.ok(event.name && event.data);

@@ -626,6 +626,10 @@ class Client:
         return self._write("PATCH", _place(locale, "patches", patch, "bodies", body), options,
                            json=push)
 
+    def delete_patch_body(self, locale: str, patch: int, body: int, **options: Any) -> Answer:
+        """Removes a body for good; the others keep their numbers."""
+        return self._write("DELETE", _place(locale, "patches", patch, "bodies", body), options)
+
     def patch_view(self, locale: str, patch: int, **options: Any) -> Answer:
         """A picture (PNG) of a patch, in `body`. Options: width, height (pixels)."""
         return self.call("GET", _place(locale, "patches", patch, "view.png"), **options)

@@ -558,6 +558,12 @@ export class Kota {
      */
     patchPatchBody(id: string, n: number, b: number, push: any, options?: WriteOptions): Promise<any>;
     /**
+     * Removes a body for good; the others keep their numbers.
+     * @param {string} id @param {number} n @param {number} b @param {WriteOptions} [options]
+     * @returns {Promise<any>}
+     */
+    deletePatchBody(id: string, n: number, b: number, options?: WriteOptions): Promise<any>;
+    /**
      * @param {string} id @param {number} n
      * @param {ReadOptions & {width?: number, height?: number}} [options]
      * @returns {Promise<ArrayBuffer>} a PNG */

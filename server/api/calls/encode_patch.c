@@ -64,6 +64,8 @@ static void put_bodies(struct json_writer *w, const struct patch_report *report)
     for (size_t i = 0; i < report->body_count; i++) {
         const struct patch_report_body *body = &report->bodies[i];
 
+        if (body->is_removed)
+            continue;
         json_begin_object(w);
         put_string(w, "model", body->model);
         put_boolean(w, "held", !body->is_in);

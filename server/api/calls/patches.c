@@ -387,32 +387,42 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
 }
 API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
 
-enum err_code patch_body_patch_answer(struct call *call, struct err *err)
+/*
+ * The order for a body that is there, its number in the path; *again is the first answer to a known
+ * key.
+ */
+static enum err_code open_body(struct call *call, const char *method, struct sand_order *order,
+                               struct patch_report **again, struct err *err)
 {
-    struct sand_order order = {.kind = SAND_PUSH};
-    struct patch_report *report, *again;
+    struct patch_report *report = patch_find(call, err);
     char below[96];
     uint64_t body;
     bool is_body;
 
-    report = patch_find(call, err);
     if (!report)
         return err->code;
-    order.number = report->number;
+    order->number = report->number;
     is_body = span_index(call->params[2], &body) && body < report->body_count;
-    check_place(call, &report->place, err);
+    snprintf(below, sizeof below, "patches/%llu/bodies/%llu", (unsigned long long)order->number,
+             is_body ? (unsigned long long)body : 0);
+    if (check_place(call, &report->place, err) == ERR_OK && is_body)
+        open_write(call, method, below, order, again, err);
+    if (err->code == ERR_OK && !*again && (!is_body || report->bodies[body].is_removed))
+        err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %.*s",
+                (unsigned long long)order->number,
+                (int)(call->params[2].length < 32 ? call->params[2].length : 32),
+                call->params[2].at ? call->params[2].at : "");
+    order->body_index = (uint32_t)body;
     patch_report_unref(report);
-    if (err->code)
-        return err->code;
-    if (!is_body)
-        return err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %.*s",
-                       (unsigned long long)order.number,
-                       (int)(call->params[2].length < 32 ? call->params[2].length : 32),
-                       call->params[2].at ? call->params[2].at : "");
-    order.body_index = (uint32_t)body;
-    snprintf(below, sizeof below, "patches/%llu/bodies/%llu", (unsigned long long)order.number,
-             (unsigned long long)body);
-    if (open_write(call, "PATCH", below, &order, &again, err))
+    return err->code;
+}
+
+enum err_code patch_body_patch_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_PUSH};
+    struct patch_report *again = NULL;
+
+    if (open_body(call, "PATCH", &order, &again, err))
         return err->code;
     if (again)
         return answer_again(call, order.kind, false, again, err);
@@ -420,3 +430,15 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
                                                      : submit_order(call, &order, false, err);
 }
 API_HANDLER(patch_body_patch, 3, CALL_NEEDS_NOTHING)
+
+enum err_code patch_body_delete_answer(struct call *call, struct err *err)
+{
+    struct sand_order order = {.kind = SAND_UNBODY};
+    struct patch_report *again = NULL;
+
+    if (options_open_query(call, NULL, err) || open_body(call, "DELETE", &order, &again, err))
+        return err->code;
+    return again ? answer_again(call, order.kind, false, again, err)
+                 : submit_order(call, &order, false, err);
+}
+API_HANDLER(patch_body_delete, 3, CALL_NEEDS_NOTHING)

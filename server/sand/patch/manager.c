@@ -154,6 +154,7 @@ static void report_body(const struct patch *patch, const struct patch_member *me
     const struct patch_body *body = &member->body;
 
     *out = (struct patch_report_body){.is_in = member->is_in,
+                                      .is_removed = member->is_removed,
                                       .mass_kg = body->shape.shape.mass_kg,
                                       .particles = body->shape.shape.particles};
     memcpy(out->model, body->model, sizeof out->model);
@@ -362,7 +363,13 @@ static enum err_code check_bodies(const struct sand_engine *engine, const struct
         particles += patch->members[i].body.shape.shape.particles;
     for (uint32_t i = 0; i < count; i++)
         particles += bodies[i].shape.shape.particles;
-    count += patch ? patch->member_count : 0;
+    if (patch && patch->member_count + count > SAND_BODIES_MAX)
+        return err_limit(err, ERR_UNPROCESSABLE, SAND_BODIES_MAX, patch->member_count + count,
+                         "the patch has given all of its %d numbers of bodies; those of removed "
+                         "ones are not given again",
+                         SAND_BODIES_MAX);
+    for (uint32_t i = 0; patch && i < patch->member_count; i++)
+        count += !patch->members[i].is_removed;
     if (count > config->bodies_max)
         return err_limit(err, ERR_UNPROCESSABLE, config->bodies_max, count,
                          "the patch would have %u bodies, the most is %u", count,
@@ -485,6 +492,47 @@ enum err_code manager_body_add(struct manager *manager, uint64_t number, struct 
     return err->code;
 }
 
+/* A living body of a patch that takes orders. */
+static enum err_code find_body(const struct manager *manager, uint64_t number, uint32_t body,
+                               struct patch **patch, struct patch_member **member, struct err *err)
+{
+    if (find_open(manager, number, patch, err))
+        return err->code;
+    if (body >= (*patch)->member_count || (*patch)->members[body].is_removed)
+        return err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %u",
+                       (unsigned long long)number, body);
+    *member = &(*patch)->members[body];
+    return ERR_OK;
+}
+
+/* What was known of stillness is no longer true. */
+static void stir(struct patch *patch)
+{
+    patch->fresh_at = patch->sent + 1;
+    patch->still_since_s = -1;
+    patch->wants_to_wake = patch->state == PATCH_RESTING;
+}
+
+enum err_code manager_body_remove(struct manager *manager, uint64_t number, uint32_t body,
+                                  double now_s, struct patch_report **report, struct err *err)
+{
+    struct patch_member *member;
+    struct patch *patch;
+
+    *report = NULL;
+    if (find_body(manager, number, body, &patch, &member, err))
+        return err->code;
+    if (member->is_in) {
+        sand_body_remove(manager_engine_of(manager, patch), patch->slot, member->index);
+        stir(patch);
+    }
+    patch_body_free(&member->body);
+    *member = (struct patch_member){.is_removed = true};
+    patch->has_news = true;
+    manager_publish(manager, patch, false, now_s);
+    return give_report(manager, patch, now_s, report, err);
+}
+
 static void push_held(struct patch_body *body, const struct patch_push *push)
 {
     for (int i = 0; i < 3; i++) {
@@ -513,9 +561,7 @@ static void push_in(struct manager *manager, struct patch *patch, struct patch_m
                            push->has_angular_velocity ? w : NULL);
     if (push->has_impulse)
         sand_body_impulse(engine, patch->slot, member->index, impulse);
-    patch->fresh_at = patch->sent + 1;
-    patch->still_since_s = -1;
-    patch->wants_to_wake = patch->state == PATCH_RESTING;
+    stir(patch);
 }
 
 enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t body,
@@ -527,13 +573,9 @@ enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t bo
     struct patch *patch;
 
     *report = NULL;
-    if (find_open(manager, number, &patch, err))
+    if (find_body(manager, number, body, &patch, &member, err))
         return err->code;
-    if (body >= patch->member_count)
-        return err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %u",
-                       (unsigned long long)number, body);
     engine = manager_engine_of(manager, patch);
-    member = &patch->members[body];
     if (patch_push_check(push, member->body.shape.shape.mass_kg, &engine->config.params, err))
         return err->code;
     if (member->is_in)

@@ -82,7 +82,7 @@ enum err_code manager_add(struct manager *manager, struct patch_start *start, do
  * Adds a body (taken, also on error); it comes in when the patch is active and wakes it if it
  * rests. It is put higher where it would touch granules or another body.
  * ERR_NOT_FOUND, ERR_CONFLICT (the patch is being closed or written, or has ended),
- * ERR_UNPROCESSABLE (too many)
+ * ERR_UNPROCESSABLE (too many; a patch gives SAND_BODIES_MAX numbers)
  */
 enum err_code manager_body_add(struct manager *manager, uint64_t number, struct patch_body *body,
                                double now_s, struct patch_report **report, struct err *err);
@@ -91,6 +91,13 @@ enum err_code manager_body_add(struct manager *manager, uint64_t number, struct 
 enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t body,
                            const struct patch_push *push, double now_s,
                            struct patch_report **report, struct err *err);
+
+/*
+ * Removes a body for good; the others keep their numbers, and a patch that rests wakes.
+ * ERR_BODY_UNKNOWN; else as of a push.
+ */
+enum err_code manager_body_remove(struct manager *manager, uint64_t number, uint32_t body,
+                                  double now_s, struct patch_report **report, struct err *err);
 
 /*
  * Ends a patch: with `discard` at once (what was written at an earlier rest stays), else it

@@ -13,12 +13,13 @@ enum depth_use { DEPTH_NONE, DEPTH_BEFORE, DEPTH_INSERT, DEPTH_AFTER };
 
 /* A body of a patch. */
 struct patch_member {
-    struct patch_body body;
-    bool is_in;            /* the engine has it */
-    uint32_t index;        /* there */
-    uint64_t in_at;        /* substeps that had been sent then */
-    struct sand_pose pose; /* the last that is known, once it is in */
-    double lowered_m;      /* at rest, onto the ground as it was written */
+    struct patch_body body; /* freed when it is removed */
+    bool is_in;             /* the engine has it */
+    bool is_removed;        /* its number stays its own */
+    uint32_t index;         /* there */
+    uint64_t in_at;         /* substeps that had been sent then */
+    struct sand_pose pose;  /* the last that is known, once it is in */
+    double lowered_m;       /* at rest, onto the ground as it was written */
 };
 
 struct patch {

@@ -176,7 +176,7 @@ double manager_lift(const struct manager *manager, const struct patch *patch,
 static bool has_held_bodies(const struct patch *patch)
 {
     for (uint32_t i = 0; i < patch->member_count; i++)
-        if (!patch->members[i].is_in)
+        if (!patch->members[i].is_in && !patch->members[i].is_removed)
             return true;
     return false;
 }
@@ -192,7 +192,7 @@ static void insert_bodies(struct manager *manager, struct patch *patch, const fl
         struct patch_member *member = &patch->members[i];
         struct sand_pose pose;
 
-        if (member->is_in)
+        if (member->is_in || member->is_removed)
             continue;
         patch_pose_in(&member->body, &patch->start.place, &pose);
         pose.x[2] += (float)manager_lift(manager, patch, member, &pose, surface_m);

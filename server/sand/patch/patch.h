@@ -130,7 +130,8 @@ struct patch_transition {
 
 struct patch_report_body {
     char model[WORLD_ID_MAX + 1];
-    bool is_in; /* false: held until the patch is active */
+    bool is_in;      /* false: held until the patch is active */
+    bool is_removed; /* there is nothing else of it */
     double position[3], orientation[4], velocity[3], angular_velocity[3];
     double mass_kg;
     uint32_t particles;
