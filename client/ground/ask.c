@@ -168,6 +168,8 @@ static void cast(const struct kota_ground_locale *locale, const struct layer_cho
     struct locale_hit found[TOGETHER];
     bool is_valid[TOGETHER];
 
+    if (count == 0)
+        return;
     for (size_t i = 0; i < count; i++) {
         const struct ray ray = {get_vec3(rays[i].origin), get_vec3(rays[i].direction),
                                 rays[i].t_max};

@@ -253,7 +253,7 @@ bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, 
 
 /* ---- many points ---------------------------------------------------------------------------- */
 
-enum { BATCH = 32, PREFETCHED_MOST = 64 /* polygons of a leaf */ };
+enum { BATCH = 32, PREFETCHED = 8 /* lines of a leaf */ };
 
 /* A step stores only values that the next one cannot compute again at once. */
 struct batch {
@@ -284,9 +284,7 @@ static inline void batch_begin(const struct mesh *mesh, const struct vec3 *point
         double limit = at.z + reach_up_m + mesh->header->slack;
         bool is_over = floor_low(grid, limit) >= grid->lows[square];
         uint32_t entry = is_over ? grid->lut[square] : 0;
-        bool has_blocks = (entry >> LUT_LANES_SHIFT & LUT_LANES) != 0;
-        const unsigned char *lines = has_blocks ? grid->blocks[entry & LUT_BLOCK].bytes
-                                                : (const void *)&grid->cells[entry & LUT_BLOCK];
+        const unsigned char *lines = grid->blocks[entry & LUT_BLOCK].bytes;
 
         b->at[i][0] = at.x;
         b->at[i][1] = at.y;
@@ -313,10 +311,9 @@ static inline void batch_leaf(const struct mesh *mesh, struct batch *b, size_t k
         return;
     b->place[k] = lut_leaf(mesh, b->entry[i], u64x2_load(b->in_root[i]));
     const unsigned char *lines = mesh->grid.blocks[b->place[k].cell->first].bytes;
-    uint32_t count = b->place[k].cell->count;
 
-    for (uint32_t at = 0; at < count && at < PREFETCHED_MOST; at += COLUMN_LANES / 2, lines += 64)
-        __builtin_prefetch(lines);
+    for (int line = 0; line < PREFETCHED; line++)
+        __builtin_prefetch(lines + 64 * line);
 }
 
 /* From the blocks to those with one floor, whose polygons are prefetched, and those with more. */
