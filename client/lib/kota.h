@@ -440,7 +440,12 @@ struct kota_request *kota_diff(const char *locale, uint64_t since);
 bool kota_read_diff(struct kota_answer *answer, uint32_t (*rects)[4], size_t capacity,
                     size_t *count);
 
-/* ---- ground ---------------------------------------------------------------------------------- */
+/*
+ * ---- ground -----------------------------------------------------------------------------------
+ *
+ * kota_request_query(request, "live", "true") on height, profile, contact, ray, los, pick, contains
+ * and their batches: the ground as it moves, with the surface of the patches of sand that live.
+ */
 
 /* Also the status in binary answers. Heights are ok, over a hole, or outside. */
 enum kota_ground {

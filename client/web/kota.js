@@ -28,6 +28,7 @@
  * @typedef {import("./kota_types.js").Asked} Asked
  * @typedef {import("./kota_types.js").CallOptions} CallOptions
  * @typedef {import("./kota_types.js").ReadOptions} ReadOptions
+ * @typedef {import("./kota_types.js").GroundOptions} GroundOptions
  * @typedef {import("./kota_types.js").WriteOptions} WriteOptions
  * @typedef {import("./kota_types.js").LayerOptions} LayerOptions
  * @typedef {import("./kota_types.js").Floats} Floats
@@ -192,10 +193,10 @@ export class Kota {
     return (await this.get(path + query(question), call)).json;
   }
 
-  /** @param {string} path @param {ReadOptions & Record<string, any>} options to the body */
+  /** @param {string} path @param {ReadOptions & Record<string, any>} options to the body, live not */
   async #ask(path, options) {
-    const { call, question } = asRead(options);
-    return (await this.post(path, question, call)).json;
+    const { call, question: { live, ...question } } = asRead(options);
+    return (await this.post(path + query({ live }), question, call)).json;
   }
 
   /**
@@ -386,7 +387,7 @@ export class Kota {
 
   /**
    * @param {string} id @param {number} x @param {number} y
-   * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+   * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & HeightItem>} */
   getHeight(id, x, y, options = {}) {
     return this.#read(`${place(id)}/height`, { ...options, x, y });
@@ -394,7 +395,7 @@ export class Kota {
 
   /**
    * @param {string} id @param {number[][]} points [x, y] each
-   * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+   * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<Results<HeightItem>>} */
   height(id, points, options = {}) {
     return this.#ask(`${place(id)}/height`, { ...options, points });
@@ -402,7 +403,7 @@ export class Kota {
 
   /**
    * @param {string} id @param {number[][]} path corners
-   * @param {ReadOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
+   * @param {GroundOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
    * @returns {Promise<Results<any>>} */
   profile(id, path, options) {
     return this.#ask(`${place(id)}/profile`, { ...options, path });
@@ -410,7 +411,7 @@ export class Kota {
 
   /**
    * @param {string} id @param {number} x @param {number} y @param {number} z
-   * @param {ReadOptions & Reach & {layer?: string}} [options]
+   * @param {GroundOptions & Reach & {layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & ContactItem>} */
   getContact(id, x, y, z, options = {}) {
     return this.#read(`${place(id)}/contact`, { ...options, x, y, z });
@@ -419,7 +420,7 @@ export class Kota {
   /**
    * Floors below and ceilings above.
    * @param {string} id @param {number[][]} points [x, y, z] each
-   * @param {ReadOptions & Reach & {layer?: string}} [options]
+   * @param {GroundOptions & Reach & {layer?: string}} [options]
    * @returns {Promise<Results<ContactItem>>} */
   contact(id, points, options = {}) {
     return this.#ask(`${place(id)}/contact`, { ...options, points });
@@ -428,7 +429,7 @@ export class Kota {
   /**
    * Planes under footprints of three points and more.
    * @param {string} id @param {number[][][]} footprints
-   * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
+   * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>} */
   contactFootprints(id, footprints, options = {}) {
     return this.#ask(`${place(id)}/contact`, { ...options, footprints });
@@ -436,7 +437,7 @@ export class Kota {
 
   /**
    * @param {string} id @param {number[]} origin @param {number[]} direction
-   * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
+   * @param {GroundOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & RayItem>} */
   getRay(id, origin, direction, options = {}) {
     return this.#read(`${place(id)}/ray`, { ...options, origin, direction });
@@ -445,7 +446,7 @@ export class Kota {
   /**
    * With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
    * @param {string} id @param {Ray[]} rays
-   * @param {ReadOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
+   * @param {GroundOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
    *   trace?: boolean}} [options]
    * @returns {Promise<Results<RayItem & {hits?: any[]}>>} */
   ray(id, rays, options = {}) {
@@ -454,7 +455,7 @@ export class Kota {
 
   /**
    * @param {string} id @param {number[]} from @param {number[]} to
-   * @param {ReadOptions & {layer?: string}} [options]
+   * @param {GroundOptions & {layer?: string}} [options]
    * @returns {Promise<any>} */
   getLos(id, from, to, options = {}) {
     return this.#read(`${place(id)}/los`, { ...options, from, to });
@@ -463,7 +464,7 @@ export class Kota {
   /**
    * Lines of sight; with mode "all" each result has `hits`, all that is between.
    * @param {string} id @param {{from: number[], to: number[]}[]} segments
-   * @param {ReadOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
+   * @param {GroundOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>} */
   los(id, segments, options = {}) {
     return this.#ask(`${place(id)}/los`, { ...options, segments });
@@ -499,7 +500,7 @@ export class Kota {
    * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
    * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
    *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
-   * @param {ReadOptions & {layer?: string}} [options]
+   * @param {GroundOptions & {layer?: string}} [options]
    * @returns {Promise<any>} */
   getPick(id, question, options = {}) {
     return this.#read(`${place(id)}/pick`, { ...options, ...question });
@@ -507,7 +508,7 @@ export class Kota {
 
   /**
    * What a pixel shows, or several, or a rectangle or lasso of the screen.
-   * @param {string} id @param {ReadOptions & {viewport: number[]} & Record<string, any>} question
+   * @param {string} id @param {GroundOptions & {viewport: number[]} & Record<string, any>} question
    *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
    * @returns {Promise<any>} */
   pick(id, question) {
@@ -515,7 +516,7 @@ export class Kota {
   }
 
   /**
-   * @param {string} id @param {number[][]} points @param {ReadOptions & {layer?: string}} [options]
+   * @param {string} id @param {number[][]} points @param {GroundOptions & {layer?: string}} [options]
    * @returns {Promise<Results<{status: "inside"|"below"|"hole"|"outside", floor: boolean,
    *   ceiling: boolean}>>}
    */
@@ -617,7 +618,7 @@ export class Kota {
    * x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
    * 3 outside).
    * @template {Floats} F @param {string} id @param {F} points
-   * @param {ReadOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
+   * @param {GroundOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
    *   [options]
    */
   heightBatch(id, points, options = {}) {
@@ -628,7 +629,7 @@ export class Kota {
    * x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
    * 3 outside, 4 too far) each.
    * @template {Floats} F @param {string} id @param {F} points
-   * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string,
+   * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string,
    *   base?: number[]}} [options]
    */
   contactBatch(id, points, options = {}) {
@@ -638,7 +639,7 @@ export class Kota {
   /**
    * ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
    * @template {Floats} F @param {string} id @param {F} rays
-   * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
+   * @param {GroundOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
    */
   rayBatch(id, rays, options = {}) {
     return this.#floatBatch(`${place(id)}/ray`, rays, 7, 4, options);
@@ -666,7 +667,7 @@ export class Kota {
   /**
    * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
    * @param {string} id @param {Floats} points
-   * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
+   * @param {GroundOptions & {layer?: string, base?: number[]}} [options]
    * @returns {Promise<{values: Uint8Array, revision: number}>} */
   async containsBatch(id, points, options = {}) {
     const { answer, revision } = await this.#batch(`${place(id)}/contains`, points, 3, options);

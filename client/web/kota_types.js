@@ -36,6 +36,12 @@
  */
 
 /**
+ * What a question about the ground of a locale takes, too.
+ * @typedef {ReadOptions & {live?: boolean|"here"}} GroundOptions
+ *   live: with the surface of its patches that live; "here": of those of this daemon
+ */
+
+/**
  * What every write takes.
  * @typedef {object} WriteOptions
  * @property {AbortSignal} [signal]

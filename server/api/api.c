@@ -3,8 +3,9 @@
  *
  * A request's snapshot is pinned when it begins and unpinned when its answer is encoded, both on
  * its loop's thread (world.h); the pin is the request's user pointer. A read of a later revision
- * than the snapshot's (Kota-Min-Revision) is parked there, wherever its handler runs. A loop that
- * is about to wait reports that it pins nothing else.
+ * than the snapshot's (Kota-Min-Revision) is parked there, wherever its handler runs, and so is one
+ * whose live ground is not made yet. A loop that is about to wait reports that it pins nothing
+ * else.
  */
 #include "api/api.h"
 
@@ -171,22 +172,30 @@ static bool is_read_of_locale(const struct api *api, const struct http_request *
     return route_of(api, route)->right == RIGHT_READING && call_pattern_has_locale(route->pattern);
 }
 
-static void request_begin(void *context, struct http_request *request)
+/* Must a read wait: for Kota-Min-Revision, or for live ground? */
+static bool must_wait(struct api *api, struct http_request *request)
 {
-    struct api *api = context;
-    const struct world_snapshot *snapshot = world_pin(api->world, http_request_loop(request));
+    const struct world_snapshot *snapshot = http_request_user(request);
 
-    http_request_set_user(request, (void *)snapshot);
-    if (!http_request_header(request, "kota-min-revision").at || !is_read_of_locale(api, request))
-        return;
-    if (call_awaits_revision(request, snapshot)) {
-        if (!http_request_is_last_try(request))
-            http_request_park(request);
-        return;
-    }
+    if (!is_read_of_locale(api, request))
+        return false;
+    if (!http_request_header(request, "kota-min-revision").at)
+        return call_awaits_live(request, snapshot);
+    if (call_awaits_revision(request, snapshot))
+        return true;
     /* the revision may have arrived after the pin: then it is in the next snapshot */
     http_request_set_user(request, (void *)world_pin(api->world, http_request_loop(request)));
     world_unpin(api->world, http_request_loop(request), snapshot);
+    return call_awaits_live(request, http_request_user(request));
+}
+
+static void request_begin(void *context, struct http_request *request)
+{
+    struct api *api = context;
+
+    http_request_set_user(request, (void *)world_pin(api->world, http_request_loop(request)));
+    if (must_wait(api, request) && !http_request_is_last_try(request))
+        http_request_park(request);
 }
 
 static void request_end(void *context, struct http_request *request)

@@ -231,11 +231,82 @@ enum err_code call_find_locale(struct call *call, struct err *err)
     return call->request && call->api->is_shared ? node_check_coming(call, id, err) : ERR_OK;
 }
 
-static enum err_code need_locale(struct call *call, struct err *err)
+/* ---- live ground ----------------------------------------------------------------------------- */
+
+static const struct http_query_item *find_live(const struct http_query_item *items, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        if (span_equals(items[i].name, "live"))
+            return &items[i];
+    return NULL;
+}
+
+static bool wants_live(const struct http_query_item *item)
+{
+    return item && (span_equals(item->value, "true") || span_equals(item->value, "here"));
+}
+
+bool call_awaits_live(const struct http_request *request, const struct world_snapshot *snapshot)
+{
+    struct api *api = http_request_app_context(request);
+    struct locale *settled, *value = NULL;
+    char id[WORLD_ID_MAX + 1];
+    enum live_answer answer;
+
+    if (!api->sand || !wants_live(find_live(http_request_query_items(request),
+                                            http_request_query_count(request))))
+        return false;
+    if (!span_copy(http_request_param(request, 0), id, sizeof id))
+        return false;
+    settled = snapshot_locale(snapshot, id);
+    answer = settled ? sand_live(api->sand, snapshot, settled, false, &value) : LIVE_NONE;
+    locale_unref(value);
+    return answer == LIVE_LATER;
+}
+
+/*
+ * live= of the query: call->locale becomes the live value. Only the node that simulates a patch has
+ * its surface: another redirects (true), or answers with the ground that it has (here).
+ */
+static enum err_code go_live(struct call *call, struct err *err)
+{
+    const struct http_query_item *item = find_live(call->query, call->query_count);
+    struct locale *settled, *value = NULL;
+    enum live_answer answer = LIVE_NONE;
+
+    if (!item || span_equals(item->value, "false"))
+        return ERR_OK;
+    if (!wants_live(item)) {
+        err_set(err, ERR_BAD_INPUT, "live=%.*s: expected true, false or here",
+                (int)(item->value.length > 64 ? 64 : item->value.length),
+                item->value.at ? item->value.at : "");
+        return err_at(err, "live");
+    }
+    call_header(call, "Cache-Control", "no-store");
+    settled = snapshot_locale(call->snapshot, call->locale->id);
+    if (call->api->sand)
+        answer = sand_live(call->api->sand, call->snapshot, settled,
+                           !http_request_is_last_try(call->request), &value);
+    if (answer == LIVE_LATER)
+        return err_set(err, ERR_BUSY, "the surface of the patches of locale %s is still measured",
+                       settled->id);
+    if (answer == LIVE_NONE)
+        return span_equals(item->value, "true") ? node_check_live(call, settled->id, err) : ERR_OK;
+    locale_unref(call->newer);
+    call->locale = call->newer = value;
+    return ERR_OK;
+}
+
+/* ---- the frame ------------------------------------------------------------------------------- */
+
+static enum err_code need_locale(struct call *call, enum call_needs needs, struct err *err)
+{
+    call->may_be_live = needs == CALL_NEEDS_GROUND;
     if (call_find_locale(call, err))
         return err->code;
-    return call->locale ? ERR_OK : call_unknown_locale(call, err);
+    if (!call->locale)
+        return call_unknown_locale(call, err);
+    return call->may_be_live ? go_live(call, err) : ERR_OK;
 }
 
 bool call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
@@ -248,7 +319,7 @@ bool call_run(struct http_request *request, struct http_reply *reply, call_answe
     err.code = ERR_OK; /* err_set fills the rest; to clear it each time would show */
     http_reply_content_type(reply, "application/json");
     if (call_open(&call, request, reply, param_count, &err) == ERR_OK &&
-        (needs != CALL_NEEDS_LOCALE || need_locale(&call, &err) == ERR_OK) &&
+        (needs == CALL_NEEDS_NOTHING || need_locale(&call, needs, &err) == ERR_OK) &&
         check_encoding(&call, &err) == ERR_OK) {
         answer(&call, &err);
         if (!call.is_deferred && !call.is_offloaded && call.locale)

@@ -12,7 +12,11 @@
 typedef enum err_code (*call_answer)(struct call *call, struct err *err);
 
 /* The handler of a route: builds the call, finds the locale if needed, runs, sends errors. */
-enum call_needs { CALL_NEEDS_NOTHING, CALL_NEEDS_LOCALE /* params[0] names one that exists */ };
+enum call_needs {
+    CALL_NEEDS_NOTHING,
+    CALL_NEEDS_LOCALE, /* params[0] names one that exists */
+    CALL_NEEDS_GROUND, /* the same; with live= in the query call->locale is its live value */
+};
 /* True: another thread will answer (is_deferred), or the call begins again (is_offloaded). */
 bool call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
               size_t param_count, enum call_needs needs);
@@ -59,6 +63,11 @@ enum err_code call_param_id(const struct call *call, size_t param, const char *k
  */
 bool call_awaits_revision(const struct http_request *request,
                           const struct world_snapshot *snapshot);
+
+/*
+ * Does a read with live= need a value that is not made yet? Then it waits. Before the handler runs.
+ */
+bool call_awaits_live(const struct http_request *request, const struct world_snapshot *snapshot);
 
 /* Memory for as long as the call; NULL when there is none. */
 void *call_alloc(struct call *call, size_t bytes);

@@ -21,7 +21,7 @@ struct call {
     struct http_reply *reply;        /* NULL when there is no connection: headers are dropped */
     const struct world_snapshot *snapshot;
     const struct locale *locale; /* NULL but in calls below /v1/locales/{locale} */
-    struct locale *newer;        /* a reference: of node_catch_up, in the place of the snapshot's */
+    struct locale *newer; /* a reference, in the place of the snapshot's: node_catch_up, live= */
     struct span params[CALL_PARAMS_MAX];
     struct span body, media_type;
     const uint8_t *body_hash; /* of a body that was not buffered; NULL: of body */
@@ -33,6 +33,7 @@ struct call {
     struct call_block *owned; /* of call_alloc without a connection */
     struct json_writer out;
     const char *location;   /* of an ERR_ELSEWHERE; of an ERR_RANGE the Content-Range */
+    bool may_be_live;       /* CALL_NEEDS_GROUND: the query may have live= */
     bool is_deferred;       /* another thread will finish: touch nothing any more */
     bool is_offloaded;      /* too long for a loop: begins again on a worker */
     uint64_t started_ns;    /* of long work; 0: not started yet */

@@ -210,6 +210,8 @@ static const struct counter counters[] = {
     TOTAL(PATCHES, sand.orders, NULL, "sand_orders_total", "Orders that the sand thread took."),
     TOTAL(PATCHES, sand.ticks, NULL, "sand_ticks_total",
           "Times that the sand thread looked at its patches."),
+    TOTAL(PATCHES, sand.live_made, "live_made", "sand_live_made_total",
+          "Live values of locales that were made, for readers with live=true."),
     GAUGE(PATCHES, shells.bytes, "shell_bytes", "shell_cache_bytes",
           "Shells of models that are kept."),
     TOTAL(PATCHES, shells.hits, "shell_hits", "shell_cache_hits_total",

@@ -129,6 +129,40 @@ enum err_code node_place_patch(struct call *call, const char *locale_id, struct 
     return err->code;
 }
 
+/* Is the locale among those that a node has leases in? */
+static bool has_lease(const struct cluster_node *node, const char *locale_id)
+{
+    const size_t length = strlen(locale_id);
+
+    for (const char *at = node->leased, *end; (end = strchr(at, ' ')); at = end + 1)
+        if ((size_t)(end - at) == length && memcmp(at, locale_id, length) == 0)
+            return true;
+    return false;
+}
+
+enum err_code node_check_live(struct call *call, const char *locale_id, struct err *err)
+{
+    struct cluster_node *nodes = NULL;
+    const struct cluster_node *node = NULL;
+    struct world_shared shared;
+    size_t count = 0;
+
+    if (!call->request || !call->api->is_shared || !world_shared(call->api->world, &shared))
+        return ERR_OK;
+    if (cluster_nodes(world_log(call->api->world), &nodes, &count, err))
+        return ERR_OK; /* nothing is known of others: the settled ground */
+    for (size_t i = 0; i < count && !node; i++)
+        if (nodes[i].url[0] != '\0' && strcmp(nodes[i].id, shared.node) != 0 &&
+            has_lease(&nodes[i], locale_id))
+            node = &nodes[i];
+    if (node && redirect(call, node, locale_id, "", err) == ERR_ELSEWHERE)
+        err_set(err, ERR_ELSEWHERE, "node %s simulates patches of locale %s", node->id, locale_id);
+    else
+        err->code = ERR_OK;
+    free(nodes);
+    return err->code;
+}
+
 void node_own_url(struct world *world, char out[static CLUSTER_URL_MAX + 1])
 {
     struct cluster_node *nodes = NULL;

@@ -38,6 +38,12 @@ void node_catch_up(struct call *call, const char *locale_id);
 enum err_code node_place_patch(struct call *call, const char *locale_id, struct err *err);
 
 /*
+ * Does another daemon simulate patches of a locale that has none here? Then ERR_ELSEWHERE, and
+ * call->location is there; as of its last heartbeat.
+ */
+enum err_code node_check_live(struct call *call, const char *locale_id, struct err *err);
+
+/*
  * The address of this daemon, for a Location that is valid from any node: "" without a shared log,
  * or without an address. Any thread.
  */

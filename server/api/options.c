@@ -40,7 +40,8 @@ static bool is_among(struct span name, const char *const *names)
 }
 
 /* Names the stranger, a guess, and the parameters that the call takes. */
-static enum err_code unknown_parameter(struct span name, const char *const *names, struct err *err)
+static enum err_code unknown_parameter(const struct call *call, struct span name,
+                                       const char *const *names, struct err *err)
 {
     int shown = (int)(name.length > 64 ? 64 : name.length);
     const char *guess = nearest_word(name.at, name.length, names);
@@ -50,6 +51,8 @@ static enum err_code unknown_parameter(struct span name, const char *const *name
         strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
         strncat(list, names[i], sizeof list - strlen(list) - 1);
     }
+    if (call->may_be_live)
+        strncat(list, *list ? ", live" : "live", sizeof list - strlen(list) - 1);
     err_set(err, ERR_UNKNOWN_PARAMETER,
             "this call has no query parameter \"%.*s\"%s%s%s; it takes %s", shown, name.at,
             guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "",
@@ -63,9 +66,8 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
         struct span name = call->query[i].name;
         int shown = (int)(name.length > 64 ? 64 : name.length);
 
-        if (!is_among(name, names)) {
-            return unknown_parameter(name, names, err);
-        }
+        if (!is_among(name, names) && !(call->may_be_live && is_named(name, "live")))
+            return unknown_parameter(call, name, names, err);
         for (size_t k = 0; k < i; k++) {
             struct span other = call->query[k].name;
 

@@ -243,11 +243,15 @@ bool cluster_is_lost(struct cluster *cluster, uint64_t fence);
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+enum { CLUSTER_LEASED_MAX = 1024 };
+
 struct cluster_node {
     char id[CLUSTER_ID_MAX + 1];
-    char url[CLUSTER_URL_MAX + 1];     /* printable ASCII without blanks; "": none */
-    char locales[CLUSTER_URL_MAX + 1]; /* its pattern */
-    uint32_t patch_slots, patches;     /* that it can take; that it has now */
+    char url[CLUSTER_URL_MAX + 1];       /* printable ASCII without blanks; "": none */
+    char locales[CLUSTER_URL_MAX + 1];   /* its pattern */
+    uint32_t patch_slots, patches;       /* that it can take; that it has now */
+    char leased[CLUSTER_LEASED_MAX + 1]; /* locales that it has leases in, a blank after each; those
+                                          * that have no room are missing */
 };
 
 /* Sets the number of patches of this node, sent with its next heartbeat. Any thread. */

@@ -133,8 +133,9 @@ static void take_nodes(struct beat *beat, const PGresult *result)
             !result_text(result, row, 1, node->url, sizeof node->url) ||
             !result_text(result, row, 2, node->locales, sizeof node->locales) ||
             !result_int8(result, row, 3, &slots) || !result_int8(result, row, 4, &patches) ||
-            slots < 0 || slots > UINT32_MAX || patches < 0 || patches > UINT32_MAX ||
-            has_control(node->id) || has_control(node->locales))
+            !result_text(result, row, 5, node->leased, sizeof node->leased) || slots < 0 ||
+            slots > UINT32_MAX || patches < 0 || patches > UINT32_MAX || has_control(node->id) ||
+            has_control(node->locales))
             continue;
         if (!is_address(node->url))
             node->url[0] = '\0';

@@ -89,8 +89,12 @@ static const char *const statements[STATEMENT_COUNT] = {
     [STATEMENT_LET_GO] = "DELETE FROM lease WHERE holder = $1 AND fence = ANY ($2)",
     [STATEMENT_LET_GO_OLD] = "DELETE FROM lease WHERE holder = $1 AND fence <> ALL ($2)",
     [STATEMENT_SIGN_OF_LIFE] = "SELECT sign_of_life($1, $2, $3, $4, $5, $6, $7)",
-    [STATEMENT_NODES] = "SELECT id, url, locales, patch_slots, patches FROM node "
-                        "WHERE expires > clock_timestamp() ORDER BY id",
+    /* the names of its leases' locales end with a blank each; one that is cut off has none */
+    [STATEMENT_NODES] =
+        "SELECT id, url, locales, patch_slots, patches, left(coalesce((SELECT "
+        "string_agg(DISTINCT locale || ' ', '') FROM lease WHERE holder = node.id AND "
+        "lease.expires > clock_timestamp()), ''), 1024) FROM node "
+        "WHERE expires > clock_timestamp() ORDER BY id",
     [STATEMENT_SIGN_OFF] = "DELETE FROM node WHERE id = $1 AND instance = $2",
 };
 

@@ -181,6 +181,7 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
 
     patch_report_ref(report);
     report_table_put(&sand->reports, report);
+    live_report(&sand->live, report);
     if (atomic_load(&sand->followers) > 0) {
         pthread_mutex_lock(&sand->mutex);
         if (sand->wake)
@@ -453,7 +454,8 @@ static void rest(struct sand *sand, double seconds)
     if (!(seconds > 0))
         return;
     pthread_mutex_lock(&sand->mutex);
-    if (!sand->first && !sand->is_stopping && !sand_pools_wanted(sand)) {
+    if (!sand->first && !sand->is_stopping && !sand_pools_wanted(sand) &&
+        !atomic_load(&sand->live.is_wanted)) {
         if (seconds > 1e6) {
             pthread_cond_wait(&sand->is_wanted, &sand->mutex);
         } else {
@@ -484,7 +486,9 @@ static double turn(struct sand *sand)
     manager_each(sand->manager, look_at_feed, sand);
     manager_each(sand->manager, look_at_lease, sand);
     next_s = manager_tick(sand->manager, monotonic_s());
+    live_begin(sand);
     is_asked = sand_spheres_serve(sand);
+    live_make(sand);
     sand->ticks++;
     sand_publish_stats(sand);
     if (is_asked)
@@ -651,6 +655,7 @@ struct sand *sand_create(struct world *world, const struct sand_config *config, 
     timed_wait_init(&sand->is_wanted);
     timed_wait_init(&sand->is_answered);
     report_table_init(&sand->reports);
+    live_init(&sand->live);
     if (!sand->repeats)
         err_set(err, ERR_NO_MEMORY, "no memory for the patches");
     if (!sand->device || !sand->repeats || start_early(sand, err)) {
@@ -722,6 +727,7 @@ void sand_destroy(struct sand *sand)
     if (!sand)
         return;
     CHECK(sand->is_over);
+    live_finish(&sand->live);
     report_table_finish(&sand->reports);
     repeats_destroy(sand->repeats);
     pthread_cond_destroy(&sand->is_wanted);

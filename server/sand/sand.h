@@ -11,6 +11,7 @@
 #include "sand/device.h"
 #include "sand/patch/manager.h"
 #include "sand/patch/repeats.h"
+#include "world/values/snapshot.h"
 
 struct sand_config {
     struct device_config device;
@@ -46,7 +47,10 @@ void sand_end(struct sand *sand, bool saves, double within_s);
 bool sand_stop(struct sand *sand);
 void sand_destroy(struct sand *sand); /* after sand_stop was true; NULL is fine */
 
-/* Called after each new report of a patch while one is followed; any time, sand thread. */
+/*
+ * Called after each new report of a patch while one is followed, and when a live value is there
+ * that a reader waits for (sand_live); any time, sand thread.
+ */
 void sand_set_wake(struct sand *sand, void (*wake)(void *context), void *context);
 /* Somebody begins (1) or ends (-1) to follow patches. Any thread. */
 void sand_follow(struct sand *sand, int change);
@@ -134,12 +138,28 @@ enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
 /* Is a slot of this scale free at the moment? Only a hint: ERR_BUSY as of manager_add. */
 enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct err *err);
 
+/* ---- live ground (sand_live.c), any thread -------------------------------------------------- */
+
+enum live_answer {
+    LIVE_NONE, /* no patch of the locale lives: its settled value is the live one, too */
+    LIVE_MADE,
+    LIVE_LATER, /* being made: sand_set_wake's function is called when it is there */
+};
+
+/*
+ * The live value of a locale of this snapshot, a reference in *out if LIVE_MADE: of the same
+ * revision, or of a later one. has_waited: it was not LIVE_LATER for this snapshot, so a patch that
+ * came or went since may be disregarded. Any thread.
+ */
+enum live_answer sand_live(struct sand *sand, const struct world_snapshot *snapshot,
+                           struct locale *settled, bool has_waited, struct locale **out);
+
 struct sand_stats {
     struct device_info device;
     bool is_possible; /* there is a device, or it is not known yet that there is none */
     bool has_pool[SCALE_COUNT];
     struct manager_stats patches; /* slots: those that there may be */
-    uint64_t ticks, orders;
+    uint64_t ticks, orders, live_made;
 };
 void sand_stats(struct sand *sand, struct sand_stats *out);
 

@@ -1,6 +1,7 @@
 /*
  * What the files of the sand thread share: sand.c has the queue and the thread, sand_pool.c the
- * device and its pools, sand_spheres.c the waiting requests for a picture.
+ * device and its pools, sand_spheres.c the waiting orders for spheres, sand_live.c ground
+ * as it moves.
  */
 #ifndef KOTA_SAND_SAND_DATA_H
 #define KOTA_SAND_SAND_DATA_H
@@ -10,10 +11,31 @@
 #include "sand/sand.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct node;        /* of the queue, sand.c */
 struct waiter;      /* for the end of a patch, sand.c */
-struct sphere_wait; /* sand_spheres.c */
+struct live_ground; /* sand_live.c */
+
+/* An order for the spheres of a patch, sand_spheres.c. */
+struct sphere_wait {
+    uint64_t number;
+    float (*spheres)[4]; /* malloc */
+    uint32_t count, room;
+    bool is_requested, is_done;
+    double until_s;
+    struct err err;
+    struct sphere_wait *next;
+};
+
+/* Live values of locales with open patches. */
+struct live {
+    pthread_mutex_t mutex;
+    struct live_ground *grounds; /* the sand thread adds and removes */
+    _Atomic bool is_wanted;      /* a reader waits: the sand thread does not sleep */
+    bool wakes;                  /* the sand thread's: readers that wait are to be woken */
+    uint64_t made;               /* the sand thread's: values */
+};
 
 /* The pool of one scale. */
 struct sand_pool {
@@ -29,6 +51,7 @@ struct sand {
     pthread_t thread;
     struct report_table reports;
     struct repeats *repeats;
+    struct live live;
     _Atomic int followers;
 
     pthread_mutex_t mutex; /* what follows, up to the line */
@@ -78,7 +101,20 @@ bool sand_pools_wanted(const struct sand *sand);
 
 /* ---- sand_spheres.c, on the sand thread ------------------------------------------------------ */
 
+/* Borrows a wait with its number, the rest 0, until sand_spheres_serve has set is_done. */
+void sand_spheres_ask(struct sand *sand, struct sphere_wait *wait);
 /* True while a thread waits. */
 bool sand_spheres_serve(struct sand *sand);
+
+/* ---- sand_live.c, on the sand thread --------------------------------------------------------- */
+
+void live_init(struct live *live);
+void live_finish(struct live *live);
+/* A newer report of a patch. */
+void live_report(struct live *live, struct patch_report *report);
+/* Orders the spheres of what is due: before sand_spheres_serve. */
+void live_begin(struct sand *sand);
+/* Makes the values whose spheres have come: after it. */
+void live_make(struct sand *sand);
 
 #endif

@@ -23,7 +23,8 @@
 
 void sand_publish_stats(struct sand *sand)
 {
-    struct sand_stats stats = {.ticks = sand->ticks, .orders = sand->orders};
+    struct sand_stats stats = {
+        .ticks = sand->ticks, .orders = sand->orders, .live_made = sand->live.made};
 
     device_describe(sand->device, &stats.device);
     manager_stats(sand->manager, &stats.patches);

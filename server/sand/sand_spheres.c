@@ -1,8 +1,8 @@
 /*
- * Spheres for pictures: other threads wait for them, the sand thread gets them from the engine.
+ * Spheres for pictures and live ground: the sand thread gets them from the engine.
  *
- * A wait is on the stack of its thread, and in a list of the sand until it is done. An engine
- * returns an answer once, so two that wait for one patch take turns.
+ * A wait is its owner's (a thread that waits has it on its stack), and in a list of the sand until
+ * it is done. An engine returns an answer once, so two that wait for one patch take turns.
  */
 #include "sand/sand_data.h"
 
@@ -11,17 +11,6 @@
 #include <stdlib.h>
 
 #define SPHERES_WAIT_S 5.0
-
-/* A thread that waits for spheres. */
-struct sphere_wait {
-    uint64_t number;
-    float (*spheres)[4];
-    uint32_t count, room;
-    bool is_requested, is_done;
-    double until_s;
-    struct err err;
-    struct sphere_wait *next;
-};
 
 static void wait_over(struct sand *sand, struct sphere_wait **at)
 {
@@ -68,7 +57,6 @@ static bool is_first(const struct sand *sand, const struct sphere_wait *wait)
     return true;
 }
 
-/* True while a thread waits. */
 bool sand_spheres_serve(struct sand *sand)
 {
     const double now = monotonic_s();
@@ -86,20 +74,34 @@ bool sand_spheres_serve(struct sand *sand)
     return is_waiting;
 }
 
+/* The mutex is held. */
+static void append(struct sand *sand, struct sphere_wait *wait)
+{
+    struct sphere_wait **end = &sand->spheres;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = wait;
+}
+
+void sand_spheres_ask(struct sand *sand, struct sphere_wait *wait)
+{
+    pthread_mutex_lock(&sand->mutex);
+    append(sand, wait);
+    pthread_mutex_unlock(&sand->mutex);
+}
+
 enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**spheres)[4],
                                  uint32_t *count, struct err *err)
 {
     struct sphere_wait wait = {.number = number, .err = {.code = ERR_OK}};
-    struct sphere_wait **end;
 
     pthread_mutex_lock(&sand->mutex);
     if (sand->is_stopping) {
         pthread_mutex_unlock(&sand->mutex);
         return err_set(err, ERR_BUSY, "the daemon stops");
     }
-    for (end = &sand->spheres; *end; end = &(*end)->next)
-        ;
-    *end = &wait;
+    append(sand, &wait);
     pthread_cond_signal(&sand->is_wanted);
     while (!wait.is_done)
         pthread_cond_wait(&sand->is_answered, &sand->mutex);

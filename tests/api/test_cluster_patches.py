@@ -146,6 +146,32 @@ def post_elsewhere(node):
             answer.headers["location"] == f"http://127.0.0.1:{b.port}{PATCHES}?placed=true")
 
 
+@test("live ground: the node that simulates answers, others lead to it, or have their own ground")
+def _():
+    height = "/v1/locales/land/height?x=20.2&y=50.3&live="
+    made = []
+
+    def leads(node):
+        """A patch of b is quickly over: there is always one."""
+        if not made or ask(made[-1])[2]["state"] in ENDS:
+            made.append(post(b, [20, 50]).headers["location"])
+        return node.daemon.get(height + "true").status == 307
+    for node in (a, c):
+        wait_until(lambda: node.daemon.get(height + "true").status == 200, f"{node.name} forgets patches")
+    for node in (a, c):
+        wait_until(lambda: leads(node), f"{node.name} leads to b")
+        answer = node.daemon.get(height + "true")
+        if answer.status == 307:  # not after the next sign of life says that it is over
+            equal(answer.headers["location"], f"http://127.0.0.1:{b.port}{height}true", "Location")
+            equal(ask(answer.headers["location"])[0], 200, "there")
+        leads(node)
+        equal((node.daemon.get(height + "here").status, b.daemon.get(height + "true").status), (200, 200),
+              "own ground, and that of who simulates")
+    if ask(made[-1])[2]["state"] not in ENDS:
+        discard(made[-1])
+    wait_until(lambda: a.daemon.get(height + "true").status == 200, "nobody simulates any more")
+
+
 @test("of two nodes that want the same ground at once one has it")
 def _():
     wait_until(lambda: a.stats()["leases_held"] == b.stats()["leases_held"] == 0, "all are let go")

@@ -270,6 +270,12 @@ test("models and patches of sand", async () => {
     assert.ok(event.name && event.data);
     break;
   }
+  for (const live of [true, "here"]) {
+    const answers = [await kota.getHeight("beach", 5, 2.5, { live }), ...(await kota.height("beach", [[5, 2.5]],
+      { live })).results, { height: (await kota.heightBatch("beach", new Float64Array([5, 2.5]), { live })).values[0] }];
+    for (const answer of answers) assert.ok(Math.abs(answer.height) < 20, JSON.stringify(answer));
+  }
+  await fails(kota.height("beach", [[5, 2.5]], { live: "maybe" }), BadInputError, 400);
   // a patch that has not begun has neither picture nor surface
   const unlessEarly = (error) => {
     if (!(error instanceof BusyError)) throw error;

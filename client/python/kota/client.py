@@ -85,6 +85,8 @@ class Client:
     and the options of the question that its description lists. They go to the daemon as they are,
     which refuses one that it does not know (400). None: not sent. `layer` is one layer instead of
     all, `base` (x y z) what the coordinates of a batch, those of its answer too, are relative to.
+    `live=True` asks height, profile, contact, ray, los, pick and contains about the ground as it
+    moves: with the surface of the patches that live; "here": of those of this daemon only.
 
     A method returns an Answer, or raises Error, Timeout or Unreachable; ValueError or TypeError
     where an argument cannot be sent.
@@ -123,7 +125,9 @@ class Client:
 
     def _ask(self, target: str, options: Mapping[str, Any], /, **question: Any) -> Answer:
         arguments, more = _split({**question, **options})
-        return self._transport.call("POST", target, repeatable=True, **arguments, **_json(more))
+        query = {"live": more.pop("live")} if "live" in more else {}
+        return self._transport.call("POST", target, query=query, repeatable=True, **arguments,
+                                    **_json(more))
 
     def _write(self, method: str, target: str, options: Mapping[str, Any], /,
                **more: Any) -> Answer:
@@ -314,16 +318,17 @@ class Client:
     def get_height(self, locale: str, x: float, y: float, **options: Any) -> Answer:
         """`status` and `height` (None: no ground) at one point.
 
-        Options: interp (triangle, bilinear, nearest), fields (of height, normal, cell), layer.
+        Options: interp (triangle, bilinear, nearest), fields (of height, normal, cell), layer, live.
         """
         return self.call("GET", _place(locale, "height"), x=x, y=y, **options)
 
     def height(self, locale: str, points: Numbers, **options: Any) -> Answer:
-        """`results`: the height at each of the points [x, y]. Options: interp, fields, layer."""
+        """`results`: the height at each of the points [x, y]. Options: interp, fields, layer, live."""
         return self._ask(_place(locale, "height"), options, points=points)
 
     def profile(self, locale: str, path: Numbers, **options: Any) -> Answer:
-        """`results` along corners [x, y]. Options: samples (how many) or step (metres); layer."""
+        """`results` along corners [x, y]. Options: samples (how many) or step (metres);
+        layer, live."""
         return self._ask(_place(locale, "profile"), options, path=path)
 
     def contact(self, locale: str, points: Numbers, **options: Any) -> Answer:
@@ -332,14 +337,14 @@ class Client:
         status: ok (there is a floor), below (no floor, but ground above), hole, too_far, outside.
         Options: reach_up, metres that a floor may be above the point (0.5); max_distance, metres
         that it may be below; clearance, metres above the floor at which each result has `placed`;
-        clearance_mode (at_least, exact); layer.
+        clearance_mode (at_least, exact); layer, live.
         """
         return self._ask(_place(locale, "contact"), options, points=points)
 
     def contact_footprints(self, locale: str, footprints: Numbers, **options: Any) -> Answer:
         """`results`: the plane under each footprint, three points [x, y, z] or more.
 
-        Options: reach_up, max_distance, layer.
+        Options: reach_up, max_distance, layer, live.
         """
         return self._ask(_place(locale, "contact"), options, footprints=footprints)
 
@@ -347,14 +352,14 @@ class Client:
         """`results`: the first hit of each ray {"origin", "direction", "t_max"}.
 
         t counts in lengths of the direction, distance in metres. Options: mode (closest, any; all:
-        each result has "hits"), hits_max of mode all, trace, layer.
+        each result has "hits"), hits_max of mode all, trace, layer, live.
         """
         return self._ask(_place(locale, "ray"), options, rays=rays)
 
     def los(self, locale: str, segments: Sequence[Mapping[str, Any]], **options: Any) -> Answer:
         """`results`: is each line of sight {"from", "to"} free?
 
-        Options: mode (all: each result has "hits", all that is between), hits_max, layer.
+        Options: mode (all: each result has "hits", all that is between), hits_max, layer, live.
         """
         return self._ask(_place(locale, "los"), options, segments=segments)
 
@@ -390,14 +395,14 @@ class Client:
         lasso, and step: all that a region shows, in `layers`; camera {"eye", "target"} with up
         (0 0 1) and fov_y_deg (60); or inverse_view_projection, 16 numbers by column, and its depth
         (gl, webgpu, reversed); tile_side in cells, or tile {"shape": "hex" or "square", "side"};
-        layer.
+        layer; live.
         """
         return self._ask(_place(locale, "pick"), options, viewport=viewport, pixel=pixel)
 
     def contains(self, locale: str, points: Numbers, **options: Any) -> Answer:
         """`results`: each of the points [x, y, z] is inside, below, over a hole, or outside.
 
-        Option layer.
+        Options: layer, live.
         """
         return self._ask(_place(locale, "contains"), options, points=points)
 
@@ -454,7 +459,7 @@ class Client:
         """x y each; `array` [count]: the height, NaN: none.
 
         With status=True `array` is [count][2]: height and status (0 ok, 2 hole, 3 outside).
-        Options: interp, layer, base, status.
+        Options: interp, layer, base, status, live.
         """
         numbers = 2 if options.get("status") else 1
         return self._batch(_place(locale, "height"), points, 2, numbers, options)
@@ -463,14 +468,14 @@ class Client:
         """x y z each; `array` [count][6]: floor_z nx ny nz ceiling_z (NaN: none) status.
 
         status: 0 ok, 1 below, 2 hole, 3 outside, 4 too far.
-        Options: reach_up, max_distance, layer, base.
+        Options: reach_up, max_distance, layer, base, live.
         """
         return self._batch(_place(locale, "contact"), points, 3, 6, options)
 
     def ray_batch(self, locale: str, rays: Numbers, **options: Any) -> Answer:
         """ox oy oz dx dy dz t_max each; `array` [count][4]: t nx ny nz, t infinite: a miss.
 
-        Options: mode, layer, base.
+        Options: mode, layer, base, live.
         """
         return self._batch(_place(locale, "ray"), rays, 7, 4, options)
 

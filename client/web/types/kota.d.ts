@@ -191,9 +191,9 @@ export class Kota {
     }>;
     /**
      * @param {string} id @param {number} x @param {number} y
-     * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+     * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number} & HeightItem>} */
-    getHeight(id: string, x: number, y: number, options?: ReadOptions & {
+    getHeight(id: string, x: number, y: number, options?: GroundOptions & {
         interp?: Interp;
         fields?: string[];
         layer?: string;
@@ -203,18 +203,18 @@ export class Kota {
     } & HeightItem>;
     /**
      * @param {string} id @param {number[][]} points [x, y] each
-     * @param {ReadOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
+     * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
      * @returns {Promise<Results<HeightItem>>} */
-    height(id: string, points: number[][], options?: ReadOptions & {
+    height(id: string, points: number[][], options?: GroundOptions & {
         interp?: Interp;
         fields?: string[];
         layer?: string;
     }): Promise<Results<HeightItem>>;
     /**
      * @param {string} id @param {number[][]} path corners
-     * @param {ReadOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
+     * @param {GroundOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
      * @returns {Promise<Results<any>>} */
-    profile(id: string, path: number[][], options: ReadOptions & {
+    profile(id: string, path: number[][], options: GroundOptions & {
         samples?: number;
         step?: number;
         interp?: Interp;
@@ -222,9 +222,9 @@ export class Kota {
     }): Promise<Results<any>>;
     /**
      * @param {string} id @param {number} x @param {number} y @param {number} z
-     * @param {ReadOptions & Reach & {layer?: string}} [options]
+     * @param {GroundOptions & Reach & {layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number} & ContactItem>} */
-    getContact(id: string, x: number, y: number, z: number, options?: ReadOptions & Reach & {
+    getContact(id: string, x: number, y: number, z: number, options?: GroundOptions & Reach & {
         layer?: string;
     }): Promise<{
         locale: string;
@@ -233,26 +233,26 @@ export class Kota {
     /**
      * Floors below and ceilings above.
      * @param {string} id @param {number[][]} points [x, y, z] each
-     * @param {ReadOptions & Reach & {layer?: string}} [options]
+     * @param {GroundOptions & Reach & {layer?: string}} [options]
      * @returns {Promise<Results<ContactItem>>} */
-    contact(id: string, points: number[][], options?: ReadOptions & Reach & {
+    contact(id: string, points: number[][], options?: GroundOptions & Reach & {
         layer?: string;
     }): Promise<Results<ContactItem>>;
     /**
      * Planes under footprints of three points and more.
      * @param {string} id @param {number[][][]} footprints
-     * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
+     * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
      * @returns {Promise<Results<any>>} */
-    contactFootprints(id: string, footprints: number[][][], options?: ReadOptions & {
+    contactFootprints(id: string, footprints: number[][][], options?: GroundOptions & {
         reach_up?: number;
         max_distance?: number;
         layer?: string;
     }): Promise<Results<any>>;
     /**
      * @param {string} id @param {number[]} origin @param {number[]} direction
-     * @param {ReadOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
+     * @param {GroundOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number} & RayItem>} */
-    getRay(id: string, origin: number[], direction: number[], options?: ReadOptions & {
+    getRay(id: string, origin: number[], direction: number[], options?: GroundOptions & {
         t_max?: number;
         mode?: "closest" | "any";
         layer?: string;
@@ -263,10 +263,10 @@ export class Kota {
     /**
      * With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
      * @param {string} id @param {Ray[]} rays
-     * @param {ReadOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
+     * @param {GroundOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
      *   trace?: boolean}} [options]
      * @returns {Promise<Results<RayItem & {hits?: any[]}>>} */
-    ray(id: string, rays: Ray[], options?: ReadOptions & {
+    ray(id: string, rays: Ray[], options?: GroundOptions & {
         mode?: "closest" | "any" | "all";
         hits_max?: number;
         layer?: string;
@@ -276,20 +276,20 @@ export class Kota {
     }>>;
     /**
      * @param {string} id @param {number[]} from @param {number[]} to
-     * @param {ReadOptions & {layer?: string}} [options]
+     * @param {GroundOptions & {layer?: string}} [options]
      * @returns {Promise<any>} */
-    getLos(id: string, from: number[], to: number[], options?: ReadOptions & {
+    getLos(id: string, from: number[], to: number[], options?: GroundOptions & {
         layer?: string;
     }): Promise<any>;
     /**
      * Lines of sight; with mode "all" each result has `hits`, all that is between.
      * @param {string} id @param {{from: number[], to: number[]}[]} segments
-     * @param {ReadOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
+     * @param {GroundOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
      * @returns {Promise<Results<any>>} */
     los(id: string, segments: {
         from: number[];
         to: number[];
-    }[], options?: ReadOptions & {
+    }[], options?: GroundOptions & {
         mode?: "closest" | "all";
         hits_max?: number;
         layer?: string;
@@ -332,7 +332,7 @@ export class Kota {
      * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
      * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
      *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
-     * @param {ReadOptions & {layer?: string}} [options]
+     * @param {GroundOptions & {layer?: string}} [options]
      * @returns {Promise<any>} */
     getPick(id: string, question: {
         eye: number[];
@@ -343,23 +343,23 @@ export class Kota {
         fov_y_deg?: number;
         tile_side?: number;
         tile?: string;
-    }, options?: ReadOptions & {
+    }, options?: GroundOptions & {
         layer?: string;
     }): Promise<any>;
     /**
      * What a pixel shows, or several, or a rectangle or lasso of the screen.
-     * @param {string} id @param {ReadOptions & {viewport: number[]} & Record<string, any>} question
+     * @param {string} id @param {GroundOptions & {viewport: number[]} & Record<string, any>} question
      *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
      * @returns {Promise<any>} */
-    pick(id: string, question: ReadOptions & {
+    pick(id: string, question: GroundOptions & {
         viewport: number[];
     } & Record<string, any>): Promise<any>;
     /**
-     * @param {string} id @param {number[][]} points @param {ReadOptions & {layer?: string}} [options]
+     * @param {string} id @param {number[][]} points @param {GroundOptions & {layer?: string}} [options]
      * @returns {Promise<Results<{status: "inside"|"below"|"hole"|"outside", floor: boolean,
      *   ceiling: boolean}>>}
      */
-    contains(id: string, points: number[][], options?: ReadOptions & {
+    contains(id: string, points: number[][], options?: GroundOptions & {
         layer?: string;
     }): Promise<Results<{
         status: "inside" | "below" | "hole" | "outside";
@@ -440,10 +440,10 @@ export class Kota {
      * x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
      * 3 outside).
      * @template {Floats} F @param {string} id @param {F} points
-     * @param {ReadOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
+     * @param {GroundOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
      *   [options]
      */
-    heightBatch<F extends Floats>(id: string, points: F, options?: ReadOptions & {
+    heightBatch<F extends Floats>(id: string, points: F, options?: GroundOptions & {
         interp?: Interp;
         layer?: string;
         base?: number[];
@@ -456,10 +456,10 @@ export class Kota {
      * x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
      * 3 outside, 4 too far) each.
      * @template {Floats} F @param {string} id @param {F} points
-     * @param {ReadOptions & {reach_up?: number, max_distance?: number, layer?: string,
+     * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string,
      *   base?: number[]}} [options]
      */
-    contactBatch<F extends Floats>(id: string, points: F, options?: ReadOptions & {
+    contactBatch<F extends Floats>(id: string, points: F, options?: GroundOptions & {
         reach_up?: number;
         max_distance?: number;
         layer?: string;
@@ -471,9 +471,9 @@ export class Kota {
     /**
      * ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
      * @template {Floats} F @param {string} id @param {F} rays
-     * @param {ReadOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
+     * @param {GroundOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
      */
-    rayBatch<F extends Floats>(id: string, rays: F, options?: ReadOptions & {
+    rayBatch<F extends Floats>(id: string, rays: F, options?: GroundOptions & {
         mode?: "closest" | "any";
         layer?: string;
         base?: number[];
@@ -513,9 +513,9 @@ export class Kota {
     /**
      * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
      * @param {string} id @param {Floats} points
-     * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
+     * @param {GroundOptions & {layer?: string, base?: number[]}} [options]
      * @returns {Promise<{values: Uint8Array, revision: number}>} */
-    containsBatch(id: string, points: Floats, options?: ReadOptions & {
+    containsBatch(id: string, points: Floats, options?: GroundOptions & {
         layer?: string;
         base?: number[];
     }): Promise<{
@@ -773,6 +773,7 @@ export class Kota {
 export type Asked = import("./kota_types.js").Asked;
 export type CallOptions = import("./kota_types.js").CallOptions;
 export type ReadOptions = import("./kota_types.js").ReadOptions;
+export type GroundOptions = import("./kota_types.js").GroundOptions;
 export type WriteOptions = import("./kota_types.js").WriteOptions;
 export type LayerOptions = import("./kota_types.js").LayerOptions;
 export type Floats = import("./kota_types.js").Floats;

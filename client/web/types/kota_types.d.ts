@@ -58,6 +58,12 @@ export type ReadOptions = {
     minRevision?: number | undefined;
 };
 /**
+ * live: with the surface of its patches that live; "here": of those of this daemon
+ */
+export type GroundOptions = ReadOptions & {
+    live?: boolean | "here";
+};
+/**
  * What every write takes.
  */
 export type WriteOptions = {

@@ -347,7 +347,7 @@ enum err_code contact_post_answer(struct call *call, struct err *err)
     return has_footprints ? answer_footprints(call, &options, err)
                           : answer_points(call, &options, err);
 }
-API_HANDLER(contact_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(contact_post, 1, CALL_NEEDS_GROUND)
 
 enum err_code contact_get_answer(struct call *call, struct err *err)
 {
@@ -371,4 +371,4 @@ enum err_code contact_get_answer(struct call *call, struct err *err)
     json_close_room(&call->out, at);
     return ERR_OK;
 }
-API_HANDLER(contact_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(contact_get, 1, CALL_NEEDS_GROUND)

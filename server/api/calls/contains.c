@@ -95,4 +95,4 @@ enum err_code contains_post_answer(struct call *call, struct err *err)
     call_end_results(call);
     return ERR_OK;
 }
-API_HANDLER(contains_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(contains_post, 1, CALL_NEEDS_GROUND)

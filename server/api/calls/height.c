@@ -120,7 +120,7 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     json_close_room(&call->out, text);
     return ERR_OK;
 }
-API_HANDLER(height_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(height_get, 1, CALL_NEEDS_GROUND)
 
 /* Up to BINARY_TOGETHER items from the first one on. */
 static enum err_code answer_binary(const struct batch *batch, const struct height_options *options,
@@ -264,4 +264,4 @@ enum err_code height_post_answer(struct call *call, struct err *err)
     call_end_results(call);
     return ERR_OK;
 }
-API_HANDLER(height_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(height_post, 1, CALL_NEEDS_GROUND)

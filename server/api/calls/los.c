@@ -136,7 +136,7 @@ enum err_code los_post_answer(struct call *call, struct err *err)
     call_end_results(call);
     return ERR_OK;
 }
-API_HANDLER(los_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(los_post, 1, CALL_NEEDS_GROUND)
 
 enum err_code los_get_answer(struct call *call, struct err *err)
 {
@@ -173,4 +173,4 @@ enum err_code los_get_answer(struct call *call, struct err *err)
     json_close_room(&call->out, at);
     return ERR_OK;
 }
-API_HANDLER(los_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(los_get, 1, CALL_NEEDS_GROUND)

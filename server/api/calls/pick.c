@@ -733,7 +733,7 @@ enum err_code pick_post_answer(struct call *call, struct err *err)
     return options_open_mixed(call, batches, items, names, err) ? err->code
                                                                 : answer_post(call, err);
 }
-API_HANDLER(pick_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(pick_post, 1, CALL_NEEDS_GROUND)
 
 enum err_code world_pick_post_answer(struct call *call, struct err *err)
 {
@@ -765,4 +765,4 @@ enum err_code pick_get_answer(struct call *call, struct err *err)
         return err->code;
     return answer_one(call, &options, pixel, "", err);
 }
-API_HANDLER(pick_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(pick_get, 1, CALL_NEEDS_GROUND)

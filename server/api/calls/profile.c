@@ -150,4 +150,4 @@ enum err_code profile_post_answer(struct call *call, struct err *err)
     call_end_results(call);
     return ERR_OK;
 }
-API_HANDLER(profile_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(profile_post, 1, CALL_NEEDS_GROUND)

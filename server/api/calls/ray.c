@@ -367,7 +367,7 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
     call_end_results(call);
     return ERR_OK;
 }
-API_HANDLER(ray_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(ray_post, 1, CALL_NEEDS_GROUND)
 
 enum err_code ray_get_answer(struct call *call, struct err *err)
 {
@@ -401,4 +401,4 @@ enum err_code ray_get_answer(struct call *call, struct err *err)
     json_close_room(&call->out, at);
     return ERR_OK;
 }
-API_HANDLER(ray_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(ray_get, 1, CALL_NEEDS_GROUND)
