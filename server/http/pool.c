@@ -43,6 +43,7 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -91,7 +92,8 @@ struct http_pool {
     size_t queued_max;      /* configuration */
     double queue_ns_max;    /* configuration */
     void (*returned)(struct http_request *request);
-    double *unit_ns; /* [route_count][SIZE_CLASSES]; 0: not known yet */
+    /* [route_count][SIZE_CLASSES]; 0: not known yet; written under the mutex */
+    _Atomic double *unit_ns;
     struct lane lanes[LANES];
     size_t queued, busy, large_running;
     bool has_flows;              /* there was a request of a flow but 0 */
@@ -122,12 +124,14 @@ static size_t class_of(uint64_t body_bytes)
 static void learn(struct http_pool *pool, size_t route, uint64_t body_bytes, double taken_ns)
 {
     double now = fmax(taken_ns / units_of(body_bytes), UNIT_NS_MIN);
-    double *unit_ns = &pool->unit_ns[route * SIZE_CLASSES + class_of(body_bytes)];
+    _Atomic double *unit_ns = &pool->unit_ns[route * SIZE_CLASSES + class_of(body_bytes)];
+    double known = atomic_load_explicit(unit_ns, memory_order_relaxed);
 
-    if (*unit_ns > 0)
-        *unit_ns += LEARNING * (fmin(now, SURPRISE_MAX * *unit_ns) - *unit_ns);
+    if (known > 0)
+        known += LEARNING * (fmin(now, SURPRISE_MAX * known) - known);
     else
-        *unit_ns = fmin(now, fmax(FIRST_NS_MAX / units_of(body_bytes), UNIT_NS_FIRST));
+        known = fmin(now, fmax(FIRST_NS_MAX / units_of(body_bytes), UNIT_NS_FIRST));
+    atomic_store_explicit(unit_ns, known, memory_order_relaxed);
 }
 
 /* The work in a lane before a new request of that flow; NULL: of a flow that had queued all. */
@@ -207,7 +211,8 @@ static bool is_open(struct http_pool *pool, enum lane_name lane, uint32_t flow_i
 
 static double cost_of(const struct http_pool *pool, size_t route, uint64_t body_bytes)
 {
-    double unit_ns = pool->unit_ns[route * SIZE_CLASSES + class_of(body_bytes)];
+    double unit_ns = atomic_load_explicit(
+        &pool->unit_ns[route * SIZE_CLASSES + class_of(body_bytes)], memory_order_relaxed);
 
     return (unit_ns > 0 ? unit_ns : UNIT_NS_FIRST) * units_of(body_bytes);
 }
