@@ -6,12 +6,16 @@
 #include "tests/support/random.h"
 #include "world/write/ops.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -261,9 +265,48 @@ static void a_small_ring_frees_contents(void **state)
     feed_destroy(feed);
 }
 
+struct reader {
+    struct feed *feed;
+    atomic_bool is_reading;
+    size_t count;
+};
+
+static void *read_one(void *context)
+{
+    struct reader *reader = context;
+    struct feed_event event;
+    uint64_t after = 0;
+    bool held;
+
+    atomic_store(&reader->is_reading, true);
+    reader->count = feed_read(reader->feed, "a", &after, &event, 1, &held);
+    return NULL;
+}
+
+/* Once a snapshot is published its event is found, though it is appended a moment later. */
+static void a_reader_waits_for_what_is_being_published(void **state)
+{
+    struct reader reader = {.feed = make_feed(4)};
+    struct feed_event event = {.sequence = 1, .locale = "a", .revision = 1};
+    pthread_t thread;
+
+    (void)state;
+    feed_begin(reader.feed);
+    assert_int_equal(pthread_create(&thread, NULL, read_one, &reader), 0);
+    while (!atomic_load(&reader.is_reading))
+        sched_yield();
+    usleep(20000); /* it is in feed_read */
+    feed_append(reader.feed, &event);
+    feed_end(reader.feed);
+    pthread_join(thread, NULL);
+    assert_int_equal(reader.count, 1);
+    feed_destroy(reader.feed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_waits_for_what_is_being_published),
         cmocka_unit_test(contents_are_bounded),
         cmocka_unit_test(a_small_ring_frees_contents),
         cmocka_unit_test(events_come_in_order_and_once),

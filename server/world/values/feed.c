@@ -156,8 +156,6 @@ size_t feed_read(struct feed *feed, const char *locale, uint64_t *after, struct 
     size_t copied = 0;
 
     *held = true;
-    if (*after >= feed_last(feed))
-        return 0;
     pthread_mutex_lock(&feed->mutex);
     if (*after < feed->dropped || (!locale && *after < feed->gap)) {
         *held = false;
