@@ -61,11 +61,17 @@ def state_of(node, path):
     return answer.json
 
 
+def revision(node):
+    """Once it has taken the locale from the log: until then a question is 503."""
+    wait_until(lambda: node.get(f"/v1/locales/{LOCALE}").status != 503, f"{node.name} has the locale")
+    return node.revision(LOCALE)
+
+
 def one_round(nodes, random, number):
     """True when the patch was cut; False: it had been written before the node was stopped."""
     first, second = nodes if number % 2 else reversed(nodes)
     at = [random.uniform(6, SIDE / 2 - 6) for _ in range(2)]
-    before = first.revision(LOCALE)
+    before = revision(first)
     catch_up(second, before, f"round {number}", locale=LOCALE)
     answer = start_patch(first, at, number)
     check(answer.status == 201, f"a patch: {answer}")
@@ -83,7 +89,7 @@ def one_round(nodes, random, number):
             return theirs
         wait_until(second_has_it, f"round {number}: {second.name} gets the ground")
         took = time.monotonic() - stopped
-        head = second.revision(LOCALE)
+        head = revision(second)
         # renewed after a third of it: two thirds are left at the least
         check(head > before or took * 1000 > LEASE_MS / 3, f"round {number}: given after {took:.2f} s")
         with second.client() as client:
@@ -94,7 +100,7 @@ def one_round(nodes, random, number):
     wait_until(lambda: state_of(first, path)["state"] in ENDS, f"round {number}: the patch ends")
     end = state_of(first, path)
     time.sleep(0.3)
-    revisions = [node.revision(LOCALE) for node in nodes]
+    revisions = [revision(node) for node in nodes]
     equal(revisions, [head] * 2, f"round {number}: revisions after {json.dumps(end)[:300]}")
     if end["state"] == "written":
         equal((head, end["revision"]), (before + 1, head), f"round {number}: what was written before")

@@ -126,7 +126,7 @@ def catch_up(node, revision, what, seconds=HANG_S, locale=LOCALE):
     """Seconds until a node has this revision."""
     def has_it():
         answer = node.get(f"/v1/locales/{locale}")
-        if answer.status == 404:  # it has not heard of it yet
+        if answer.status in (404, 503):  # it has not heard of it yet, or is just taking it
             return False
         check(answer.status == 200, f"{node.name}: {answer}")
         return answer.json["revision"] >= revision
