@@ -45,9 +45,9 @@ def hammer(args, count):
         last.compare(read_ground(daemon, last), "the end")
 
 
-case("in memory: readers under 300 edits get the answers of the revision that they are told",
+case("in memory: readers under 300 edits get the answers of the revision that each names",
      hammer, lambda: Daemon("--loops", "2"), 300)
-case("with --data: readers under 150 edits get the answers of the revision that they are told",
+case("with --data: readers under 150 edits get the answers of the revision that each names",
      hammer, lambda: stored(os.path.join(folder.name, "hammer")), 150)
 
 

@@ -570,27 +570,34 @@ static void check_brush(const struct ground *ground, const struct brush *brush, 
     edit_outcome_free(&outcome);
 }
 
+/* Heights from level - rough up to level + rough, and holes. */
+static struct ground random_ground(struct random *random, double holes, double level, double rough)
+{
+    struct heightfield_spec spec = {2 + random_below(random, 40), 2 + random_below(random, 40),
+                                    random_in(random, -100, 100), random_in(random, -100, 100),
+                                    random_in(random, 0.1, 3),    random_in(random, 0.1, 3),
+                                    TRIANGULATION_ALTERNATING,    0};
+    struct ground ground = {spec, malloc((size_t)spec.cols * spec.rows * sizeof(float)), NULL};
+
+    assert_non_null(ground.samples);
+    for (uint32_t i = 0; i < spec.cols * spec.rows; i++)
+        ground.samples[i] = random_in(random, 0, 1) < holes
+                                ? float_of(0x7fc00000u | i)
+                                : (float)(level + random_in(random, -rough, rough));
+    ground.field = field_make(&spec, ground.samples);
+    return ground;
+}
+
 static void brushes_do_what_the_oracle_says(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 1500; seed++) {
         struct random random = {seed};
-        struct heightfield_spec spec = {
-            2 + random_below(&random, 40), 2 + random_below(&random, 40),
-            random_in(&random, -100, 100), random_in(&random, -100, 100),
-            random_in(&random, 0.1, 3),    random_in(&random, 0.1, 3),
-            TRIANGULATION_ALTERNATING,     0};
-        struct ground ground = {spec, malloc((size_t)spec.cols * spec.rows * sizeof(float)), NULL};
         double holes = random_below(&random, 3) * 0.15;
+        struct ground ground = random_ground(&random, holes, 0, 50);
 
-        assert_non_null(ground.samples);
-        for (uint32_t i = 0; i < spec.cols * spec.rows; i++)
-            ground.samples[i] = random_in(&random, 0, 1) < holes
-                                    ? float_of(0x7fc00000u | i)
-                                    : (float)random_in(&random, -50, 50);
-        ground.field = field_make(&spec, ground.samples);
         for (int n = 0; n < 4; n++) {
-            struct brush brush = random_brush(&random, &spec);
+            struct brush brush = random_brush(&random, &ground.spec);
 
             if (brush.shape >= BRUSH_FLATTEN && random_below(&random, 3) == 0)
                 brush.amount_m = INFINITY;
@@ -817,32 +824,22 @@ static void relaxed_ground_is_nowhere_too_steep(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 400; seed++) {
         struct random random = {seed};
-        struct heightfield_spec spec = {
-            2 + random_below(&random, 40), 2 + random_below(&random, 40),
-            random_in(&random, -100, 100), random_in(&random, -100, 100),
-            random_in(&random, 0.1, 3),    random_in(&random, 0.1, 3),
-            TRIANGULATION_ALTERNATING,     0};
-        struct ground ground = {spec, malloc((size_t)spec.cols * spec.rows * sizeof(float)), NULL};
         const double holes = random_below(&random, 4) * 0.15,
                      rough = pow(10, random_in(&random, -1, 2));
         const double level = random_below(&random, 3) * 900.0;
-        struct brush brush = random_brush(&random, &spec);
+        struct ground ground = random_ground(&random, holes, level, rough);
+        struct brush brush = random_brush(&random, &ground.spec);
 
         brush.shape = BRUSH_RELAX;
         brush.slope_deg = random_below(&random, 2) ? 34 : random_in(&random, 5, 80);
-        assert_non_null(ground.samples);
-        for (uint32_t i = 0; i < spec.cols * spec.rows; i++)
-            ground.samples[i] = random_in(&random, 0, 1) < holes
-                                    ? float_of(0x7fc00000u | i)
-                                    : (float)(level + random_in(&random, -rough, rough));
-        ground.field = field_make(&spec, ground.samples);
-        struct ground again = {spec, relaxed(&ground, &brush), NULL};
+        struct ground again = {ground.spec, relaxed(&ground, &brush), NULL};
 
         check_relaxed(&ground, &brush, again.samples, seed);
-        again.field = field_make(&spec, again.samples);
+        again.field = field_make(&again.spec, again.samples);
         float *twice = relaxed(&again, &brush);
 
-        assert_memory_equal(twice, again.samples, (size_t)spec.cols * spec.rows * sizeof *twice);
+        assert_memory_equal(twice, again.samples,
+                            (size_t)again.spec.cols * again.spec.rows * sizeof *twice);
         free(twice);
         free(again.samples);
         free(ground.samples);

@@ -177,20 +177,30 @@ static bool neighbour(const struct relax *relax, uint32_t at, int k, uint32_t *o
     return c >= 0 && c < cols && r >= 0 && r < relax->grid->rows;
 }
 
+/* Is neighbour k of a sample higher than the slope from there allows? That is *most_m. */
+static bool is_too_high(const struct relax *relax, const double *h, uint32_t at, int k,
+                        uint32_t *other, double *most_m)
+{
+    const struct direction *direction;
+
+    if (!neighbour(relax, at, k, other, &direction))
+        return false;
+    *most_m = h[at] + direction->target_m;
+    return h[*other] > *most_m;
+}
+
 /* Lowers the neighbours of a sample to what it allows; false without memory. */
 static bool lower_around(struct relax *relax, double *h, uint32_t at)
 {
-    for (int k = 0; k < 8; k++) {
-        const struct direction *direction;
-        uint32_t other;
+    uint32_t other;
+    double most_m;
 
-        if (!neighbour(relax, at, k, &other, &direction) ||
-            !(h[other] > h[at] + direction->target_m))
-            continue;
-        h[other] = h[at] + direction->target_m;
-        if (!heap_push(relax, h[other], other))
-            return false;
-    }
+    for (int k = 0; k < 8; k++)
+        if (is_too_high(relax, h, at, k, &other, &most_m)) {
+            h[other] = most_m;
+            if (!heap_push(relax, most_m, other))
+                return false;
+        }
     return true;
 }
 
@@ -198,19 +208,16 @@ static bool lower_around(struct relax *relax, double *h, uint32_t at)
 static bool lower(struct relax *relax, double *h)
 {
     const uint32_t count = relax->grid->cols * relax->grid->rows;
+    uint32_t other;
+    double most_m;
 
     for (uint32_t at = 0; at < count; at++)
-        for (int k = 0; k < 8; k++) {
-            const struct direction *direction;
-            uint32_t other;
-
-            if (!neighbour(relax, at, k, &other, &direction) ||
-                !(h[other] > h[at] + direction->target_m))
-                continue;
-            if (!heap_push(relax, h[at], at))
-                return false;
-            break;
-        }
+        for (int k = 0; k < 8; k++)
+            if (is_too_high(relax, h, at, k, &other, &most_m)) {
+                if (!heap_push(relax, h[at], at))
+                    return false;
+                break;
+            }
     while (relax->heap_count > 0) {
         const struct queued top = heap_pop(relax);
 
