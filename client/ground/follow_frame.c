@@ -211,6 +211,7 @@ static void apply(struct following *f, const struct frame *frame)
         break;
     case FRAME_TICK:
     case FRAME_HELLO:
+    case FRAME_PATCH:
         break;
     }
     if (f->is_loaded)
@@ -276,6 +277,8 @@ bool following_frame(void *context, const struct frame *frame)
         return take_hello(f, frame);
     if (!f->is_fed)
         return false;
+    if (frame->kind == FRAME_PATCH)
+        return true; /* a copy has settled ground only */
     if (!f->first && !is_waiting(f))
         apply(f, frame);
     else if (!enqueue(f, frame))

@@ -208,6 +208,11 @@ struct kota_event {
     /* of binary feeds, "transform": translation, yaw in degrees, velocity, spin; else NULL */
     const double *pose;
     uint64_t transform_seq;
+    /* of binary feeds, "patch": a patch of sand; `source` is its change */
+    uint64_t patch;
+    const char *state; /* "filling" …; NULL: not known */
+    const uint32_t *bodies;
+    size_t body_count;
 };
 
 /*

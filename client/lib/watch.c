@@ -117,7 +117,10 @@ static bool take_event(void *context, const struct sse *sse)
 
 static bool take_frame(void *context, const struct frame *frame)
 {
-    static const char *const names[] = {"hello", "edit", "transform", "resync", "tick"};
+    static const char *const names[] = {"hello", "edit",  "transform", "resync",
+                                        "tick",  "range", "patch"};
+    static const char *const states[] = {"filling", "settling",  "active", "resting",
+                                         "written", "discarded", "failed"};
     struct watch *watch = context;
     struct kota_event event = {.kind = frame->kind == FRAME_EDIT     ? KOTA_EVENT_EDIT
                                        : frame->kind == FRAME_RESYNC ? KOTA_EVENT_RESYNC
@@ -138,12 +141,19 @@ static bool take_frame(void *context, const struct frame *frame)
         event.pose = frame->pose;
         return report(watch, &event);
     }
-    event.revision = frame->revision;
-    if (frame->kind != FRAME_HELLO)
-        snprintf(watch->sse.id, sizeof(watch->sse.id), "%llu", (unsigned long long)frame->revision);
-    memcpy(event.rect, frame->rect, sizeof(event.rect));
     memcpy(event.min, frame->bounds, sizeof(event.min));
     memcpy(event.max, frame->bounds + 3, sizeof(event.max));
+    if (frame->kind == FRAME_PATCH) {
+        event.patch = frame->revision;
+        event.state = frame->state < sizeof(states) / sizeof(*states) ? states[frame->state] : NULL;
+        event.bodies = frame->bodies;
+        event.body_count = frame->body_count;
+        return report(watch, &event);
+    }
+    event.revision = frame->revision;
+    if (frame->kind != FRAME_HELLO && frame->kind != FRAME_RANGE)
+        snprintf(watch->sse.id, sizeof(watch->sse.id), "%llu", (unsigned long long)frame->revision);
+    memcpy(event.rect, frame->rect, sizeof(event.rect));
     if (frame->samples)
         event.sample_count = (size_t)frame->rect[2] * frame->rect[3];
     watch->is_gone = is_last(watch, &event, NULL);

@@ -877,11 +877,12 @@ export class Kota {
   /**
    * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
    * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
-   *   localeEvents or events, or its data; a `resync` touches all
+   *   localeEvents or events, or its data; a `resync` touches all, a `patch` none
    * @param {number} zMin @param {number} zMax
    * @returns {Promise<{z: number, x: number, y: number}[]>} */
   async tilesOf(event, zMin, zMax) {
     const data = "data" in event ? event.data : event;
+    if ("patch" in data) return []; // of granules: the edit of what they leave comes by itself
     return tilesOf(await this.locale(data.locale), data.bounds ?? null, zMin, zMax);
   }
 

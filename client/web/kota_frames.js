@@ -9,8 +9,10 @@
 
 export const FRAMES = "application/vnd.kota.feed";
 const VERSION = 1, FRAME_BYTES_MAX = 1 << 20, HEAD_BYTES = 16;
-/** Bytes of the members of each kind, after the head: hello, edit, pose, resync, tick. */
-const MEMBER_BYTES = [16, 64, 64, 0, 0];
+/** Bytes of the members of each kind, after the head: hello, edit, pose, resync, tick, range, patch. */
+const MEMBER_BYTES = [16, 64, 64, 0, 0, 8, 56], RANGE = 5, PATCH = 6;
+/** Of a patch. */
+const STATES = ["filling", "settling", "active", "resting", "written", "discarded", "failed"];
 
 /**
  * One frame without its length; null: of a kind that is not known.
@@ -21,7 +23,7 @@ function event(view, locale) {
   const layerBytes = view.getUint8(2), sourceBytes = view.getUint8(3);
   const number = Number(view.getBigUint64(4, true));
   const members = HEAD_BYTES - 4, names = members + MEMBER_BYTES[kind];
-  if (MEMBER_BYTES[kind] === undefined) return null;
+  if (MEMBER_BYTES[kind] === undefined || kind === RANGE) return null;
   if (names + layerBytes + sourceBytes > view.byteLength) throw new Error("a frame is too short");
   const text = (/** @type {number} */ at, /** @type {number} */ bytes) =>
     new TextDecoder().decode(new Uint8Array(view.buffer, view.byteOffset + at, bytes));
@@ -39,11 +41,19 @@ function event(view, locale) {
     return { name: "transform", id: "", data: { locale, layer, transform_seq: number,
       translation: [x, y, z], yaw_deg: yaw, velocity: [vx, vy, vz], spin } };
   }
+  const end = names + layerBytes + sourceBytes, from = view.byteOffset + end + (-end & 3);
+  if (kind === PATCH) {
+    const box = doubles(members, 6);
+    const count = view.getUint32(members + 52, true), at = from - view.byteOffset;
+    return { name: "patch", id: "", data: { locale, patch: number, layer,
+      change: text(names + layerBytes, sourceBytes), state: STATES[view.getUint32(members + 48, true)],
+      bounds: { min: box.slice(0, 3), max: box.slice(3) },
+      bodies: Array.from({ length: count }, (_, i) => view.getUint32(at + 4 * i, true)) } };
+  }
   if (kind > 2)
     return { name: kind === 3 ? "resync" : "", data: { locale, revision: number }, id: String(number) };
   const rect = flags & 1 ? [0, 4, 8, 12].map((at) => view.getUint32(members + at, true)) : null;
   const box = doubles(members + 16, 6);
-  const end = names + layerBytes + sourceBytes, from = view.byteOffset + end + (-end & 3);
   const content = view.buffer.slice(from, view.byteOffset + view.byteLength);
   if (flags & 4 && content.byteLength !== 4 * (rect?.[2] ?? 0) * (rect?.[3] ?? 0))
     throw new Error("a frame has another number of samples than its rect");

@@ -12,8 +12,9 @@
 
 enum { LENGTH_BYTES = 4, LENGTH_MIN = FRAME_HEAD_BYTES - LENGTH_BYTES };
 
-static const size_t member_bytes[] = {[FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64,
-                                      [FRAME_RESYNC] = 0, [FRAME_TICK] = 0,  [FRAME_RANGE] = 8};
+static const size_t member_bytes[] = {
+    [FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64, [FRAME_RESYNC] = 0,
+    [FRAME_TICK] = 0,   [FRAME_RANGE] = 8, [FRAME_PATCH] = 56};
 
 static bool take_name(const char *at, size_t length, char *out, size_t size)
 {
@@ -46,6 +47,20 @@ static bool read_edit(struct frame *frame, const char *members, unsigned flags, 
     return true;
 }
 
+static bool read_patch(struct frame *frame, const char *members, const char *content,
+                       size_t content_bytes)
+{
+    uint32_t state[2];
+
+    memcpy(frame->bounds, members, sizeof frame->bounds);
+    memcpy(state, members + sizeof frame->bounds, sizeof state);
+    frame->has_bounds = true;
+    frame->state = state[0];
+    frame->bodies = (const uint32_t *)(const void *)content;
+    frame->body_count = state[1];
+    return frame->body_count <= content_bytes / sizeof *frame->bodies;
+}
+
 bool frame_read(const void *bytes, size_t length, struct frame *out)
 {
     const char *at = bytes;
@@ -64,6 +79,8 @@ bool frame_read(const void *bytes, size_t length, struct frame *out)
     memcpy(&out->revision, at + 8, sizeof out->revision);
     if (out->kind == FRAME_EDIT)
         return read_edit(out, at + FRAME_HEAD_BYTES, flags, at + end, length - end);
+    if (out->kind == FRAME_PATCH)
+        return read_patch(out, at + FRAME_HEAD_BYTES, at + end, length - end);
     if (out->kind == FRAME_POSE)
         memcpy(out->pose, at + FRAME_HEAD_BYTES, sizeof out->pose);
     if (out->kind == FRAME_RANGE)

@@ -14,18 +14,29 @@ enum { FRAME_VERSION = 1, FRAME_BYTES_MAX = 1 << 20 };
 enum { FRAME_HEAD_BYTES = 16 };
 enum { FRAME_HAS_RECT = 1, FRAME_HAS_BOUNDS = 2, FRAME_HAS_SAMPLES = 4, FRAME_HAS_POLYGONS = 8 };
 
-enum frame_kind { FRAME_HELLO, FRAME_EDIT, FRAME_POSE, FRAME_RESYNC, FRAME_TICK, FRAME_RANGE };
+enum frame_kind {
+    FRAME_HELLO,
+    FRAME_EDIT,
+    FRAME_POSE,
+    FRAME_RESYNC,
+    FRAME_TICK,
+    FRAME_RANGE,
+    FRAME_PATCH
+};
 
 /* One frame; pointers are borrowed until the callback returns. */
 struct frame {
     enum frame_kind kind;
-    uint64_t revision; /* of a pose its transform_seq */
+    uint64_t revision; /* of a pose its transform_seq, of a patch its number */
     char layer[65], source[33];
     bool has_rect, has_bounds;
     uint32_t rect[4];
     double bounds[6];
-    double pose[8];       /* translation, yaw in degrees, velocity, spin */
-    float range[2];       /* the least and greatest sample of a layer; NaN: not known */
+    double pose[8];         /* translation, yaw in degrees, velocity, spin */
+    float range[2];         /* the least and greatest sample of a layer; NaN: not known */
+    uint32_t state;         /* of a patch, and the numbers of its bodies */
+    const uint32_t *bodies; /* [body_count] */
+    size_t body_count;
     const float *samples; /* [rect[3]][rect[2]]; NULL: none */
     const void *polygons; /* an edit of polygons; NULL: none */
     size_t polygons_bytes;

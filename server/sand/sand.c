@@ -178,11 +178,12 @@ static void on_report(void *context, struct patch_report *report, bool is_state)
 {
     struct sand *sand = context;
     const bool is_end = patch_state_is_end(report->state);
+    bool is_change;
 
     patch_report_ref(report);
-    report_table_put(&sand->reports, report);
+    is_change = report_table_put(&sand->reports, report);
     live_report(&sand->live, report);
-    if (atomic_load(&sand->followers) > 0) {
+    if (is_change || atomic_load(&sand->followers) > 0) {
         pthread_mutex_lock(&sand->mutex);
         if (sand->wake)
             sand->wake(sand->wake_context);
@@ -759,6 +760,16 @@ void sand_follow(struct sand *sand, int change)
 struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t number)
 {
     return report_table_find(&sand->reports, locale, number);
+}
+
+uint64_t sand_last_change(const struct sand *sand)
+{
+    return atomic_load(&sand->reports.last_change);
+}
+
+struct patch_report *sand_next_change(struct sand *sand, const char *locale, uint64_t after)
+{
+    return report_table_next(&sand->reports, locale, after);
 }
 
 struct patch_report **sand_reports(struct sand *sand, const char *locale, size_t *count)

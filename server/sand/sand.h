@@ -48,8 +48,9 @@ bool sand_stop(struct sand *sand);
 void sand_destroy(struct sand *sand); /* after sand_stop was true; NULL is fine */
 
 /*
- * Called after each new report of a patch while one is followed, and when a live value is there
- * that a reader waits for (sand_live); any time, sand thread.
+ * Called after each new report of a patch while one is followed, after each change of a state or
+ * of bodies, and when a live value is there that a reader waits for (sand_live); any time, sand
+ * thread.
  */
 void sand_set_wake(struct sand *sand, void (*wake)(void *context), void *context);
 /* Somebody begins (1) or ends (-1) to follow patches. Any thread. */
@@ -107,6 +108,12 @@ enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**sp
 
 /* The newest report, a reference; NULL when the locale has no such patch. */
 struct patch_report *sand_report(struct sand *sand, const char *locale, uint64_t number);
+
+/* The number of the last change of a patch's state or bodies (report_table.h); no lock. */
+uint64_t sand_last_change(const struct sand *sand);
+/* The report with the least change above `after`, of a locale or with NULL of all: a reference.
+ * NULL: there is none. */
+struct patch_report *sand_next_change(struct sand *sand, const char *locale, uint64_t after);
 
 /*
  * References on the reports of a locale's patches, by number: malloc, *count of them. NULL without

@@ -103,6 +103,12 @@ class Stream:
             if any(name == "event" for name, _ in fields):
                 return Event(fields)
 
+    def edit(self):
+        """The next event that is not of a patch."""
+        while (event := self.event()).name == "patch":
+            pass
+        return event
+
     def events(self, count):
         return [self.event() for _ in range(count)]
 

@@ -5,14 +5,14 @@ from events import Stream
 from tap import check, equal
 
 FEED = "application/vnd.kota.feed"
-HELLO, EDIT, POSE, RESYNC, TICK, RANGE = range(6)
+HELLO, EDIT, POSE, RESYNC, TICK, RANGE, PATCH = range(7)
 
 
 class Frame:
     def __init__(self, body):
         """body: all after the length."""
         self.kind, self.flags, layer, source, self.revision = struct.unpack_from("<4BQ", body)
-        at = {HELLO: 28, EDIT: 76, POSE: 76, RANGE: 20}.get(self.kind, 12)
+        at = {HELLO: 28, EDIT: 76, POSE: 76, RANGE: 20, PATCH: 68}.get(self.kind, 12)
         self.members = body[12:at]
         self.layer = body[at:at + layer].decode()
         self.source = body[at + layer:at + layer + source].decode()
@@ -34,6 +34,10 @@ class Frame:
             self.numbers = struct.unpack("<8d", self.members)
         elif self.kind == RANGE:
             self.numbers = struct.unpack("<2f", self.members)
+        elif self.kind == PATCH:
+            self.bounds = struct.unpack_from("<6d", self.members)
+            self.state, count = struct.unpack_from("<2I", self.members, 48)
+            self.bodies = struct.unpack(f"<{count}I", self.content)
 
     def __str__(self):
         return f"kind {self.kind} revision {self.revision} {self.layer} {self.source} flags {self.flags}"

@@ -232,7 +232,7 @@ def drop(daemon, locale, close=False, **more):
             equal((answers[0].status, answers[0].json), (200, patch), "what DELETE answers")
         equal(states[-1][0], "written", f"the last state; {states[-1][1]}")
         check_patch(patch, 1)
-        event = feed.event()
+        event = feed.edit()
     check_written(daemon, locale, before, at, patch, event)
     told = states[-1][1]
     equal([told[name] for name in ("revision", "edit_rect", "mass_ledger")],

@@ -112,10 +112,7 @@ def _():
         check(ground == before or daemon.ok("GET", where)["state"] in ("resting", "written"),
               "the ground has changed while it is simulated")
         patch = wait(where, "written")
-        event = {}
-        while "data" not in event:  # comments break the silence
-            event = dict(stream.block())
-    told = json.loads(event["data"])
+        told = stream.edit().data
     after = samples("drop")
     equal(patch["revision"], 3, "revision")
     equal(daemon.ok("GET", "/v1/locales/drop")["revision"], 3, "revision of the locale")

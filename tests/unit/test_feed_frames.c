@@ -153,6 +153,32 @@ static void a_callback_may_stop(void **state)
     assert_int_equal(seen.count, 2);
 }
 
+static void a_patch_has_bounds_and_bodies(void **state)
+{
+    struct {
+        double bounds[6];
+        uint32_t state, bodies;
+    } members = {{1, 2, 3, 4, 5, 6}, 3, 2};
+    static const uint32_t numbers[2] = {0, 5};
+    struct bytes out = {.length = 0};
+    struct frame frame;
+
+    (void)state;
+    put_frame(&out, FRAME_PATCH, 2, 7, &members, sizeof members, "ground", "gone", numbers,
+              sizeof numbers);
+    assert_true(frame_read(out.at, out.length, &frame));
+    assert_true(frame.kind == FRAME_PATCH && frame.revision == 7 && frame.state == 3);
+    assert_true(frame.has_bounds && frame.bounds[0] == 1 && frame.bounds[5] == 6);
+    assert_string_equal(frame.layer, "ground");
+    assert_string_equal(frame.source, "gone");
+    assert_true(frame.body_count == 2 && frame.bodies[0] == 0 && frame.bodies[1] == 5);
+    members.bodies = 3; /* more than there are */
+    out.length = 0;
+    put_frame(&out, FRAME_PATCH, 2, 7, &members, sizeof members, "ground", "gone", numbers,
+              sizeof numbers);
+    assert_false(frame_read(out.at, out.length, &frame));
+}
+
 static void what_is_no_frame_is_refused(void **state)
 {
     static const struct {
@@ -206,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_come_whole_however_they_are_cut),
         cmocka_unit_test(a_callback_may_stop),
+        cmocka_unit_test(a_patch_has_bounds_and_bodies),
         cmocka_unit_test(what_is_no_frame_is_refused),
         cmocka_unit_test(damaged_streams_end_well),
     };

@@ -17,7 +17,7 @@ PATCH_ENDS = ("written", "discarded", "failed")
 
 
 class Event(NamedTuple):
-    """name: "edit", "transform", "resync"; of a patch "state" and "poses". data: its JSON.
+    """name: "edit", "transform", "patch", "resync"; of a patch's own stream "state" and "poses". data: its JSON.
 
     id: the locale's revision, or of the feed of all locales the sequence; "" where it has none.
     """

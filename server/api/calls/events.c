@@ -14,9 +14,14 @@
  *   event: transform
  *   data: {"locale":"hills","layer":"lift","transform_seq":7,"translation":[x,y,z],"yaw_deg":0}
  *
+ *   event: patch
+ *   data: {"locale":"hills","patch":3,"layer":"ground","change":"born|state|bodies|gone",
+ *          "state":"filling","bounds":{"min","max"},"bodies":[0,1]}
+ *
  * (data is one line; proto/feed.md has the frames.) A stream begins with the pose of each moved
  * layer, and then sends each new one, or the newest of several that came while it was busy
- * (moves.h). The id is the locale's revision, or the sequence over all locales. A reader with
+ * (moves.h). It is the same with the states and bodies of patches of sand (report_table.h). The id
+ * is the locale's revision, or the sequence over all locales. A reader with
  * Last-Event-ID or `since` is sent everything after that; if this is not held any more, or is in
  * the future, it is sent `event: resync` and continues from the present: it must fetch its state
  * again. A stream of a locale ends with the locale; a deletion that is replayed for a locale that
@@ -37,6 +42,7 @@
 #include "api/feed/event_form.h"
 #include "api/options.h"
 #include "formats/feed_frames.h"
+#include "sand/sand.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +59,11 @@ struct range {
 struct subscription {
     struct feed *feed;
     struct moves *moves;
+    struct sand *sand;    /* NULL: this daemon has none */
     uint64_t after;       /* sequence: the place in the feed */
     uint64_t moved_after; /* the position in the moves; from 0 on, all current poses */
+    uint64_t patch_after; /* the last change of a patch that was sent or skipped */
+    uint64_t patch_first; /* the last one when the stream began */
     uint64_t known;       /* revision of the locale that was sent or skipped last */
     uint64_t opened_at;   /* its revision when the stream began */
     enum event_form form;
@@ -76,20 +85,22 @@ static bool is_seen(const struct subscription *s, const char *locale)
     return !s->claims || claims_has_locale(s->claims, locale, strlen(locale));
 }
 
+static bool is_in_area(const struct subscription *s, const struct box3 *b)
+{
+    return !s->has_area || (b->min.x <= s->area[2] && b->max.x >= s->area[0] &&
+                            b->min.y <= s->area[3] && b->max.y >= s->area[1]);
+}
+
 /* Is the event one that the reader asked for? */
 static bool is_wanted(const struct subscription *s, const struct feed_event *event)
 {
-    const struct box3 *b = &event->bounds;
-
     if (!is_seen(s, event->locale))
         return false;
     if (event->is_resync || event->layer[0] == '\0')
         return true;
     if (s->layer[0] != '\0' && strcmp(s->layer, event->layer) != 0)
         return false;
-    return !s->has_area || !(event->has_bounds || event->has_area) ||
-           (b->min.x <= s->area[2] && b->max.x >= s->area[0] && b->min.y <= s->area[3] &&
-            b->max.y >= s->area[1]);
+    return !(event->has_bounds || event->has_area) || is_in_area(s, &event->bounds);
 }
 
 /* The last change in the last form, kept: all streams of a loop send the same one after another. */
@@ -214,6 +225,46 @@ static void pull_moves(struct subscription *s, struct http_stream *stream)
     }
 }
 
+/* The patch's change as the reader sees it: what came while it was busy is one. */
+static const char *change_of(const struct subscription *s, const struct patch_report *report)
+{
+    if (patch_state_is_end(report->state))
+        return "gone";
+    if (report->born_change > s->patch_after)
+        return "born";
+    return report->state_change > s->patch_after ? "state" : "bodies";
+}
+
+/* At the beginning of a stream only the patches that live. */
+static bool is_patch_wanted(const struct subscription *s, const struct patch_report *report)
+{
+    struct box3 bounds = patch_report_bounds(report);
+
+    return is_seen(s, report->locale) &&
+           (report->change > s->patch_first || !patch_state_is_end(report->state)) &&
+           (s->layer[0] == '\0' || strcmp(s->layer, report->layer) == 0) && is_in_area(s, &bounds);
+}
+
+static void pull_patches(struct subscription *s, struct http_stream *stream)
+{
+    const uint64_t last = s->sand ? sand_last_change(s->sand) : 0;
+
+    while (s->patch_after < last && http_stream_has_room(stream)) {
+        struct patch_report *report =
+            sand_next_change(s->sand, s->locale[0] ? s->locale : NULL, s->patch_after);
+        char bytes[EVENT_TEXT_BYTES_MAX];
+        bool is_open = true;
+
+        if (report && is_patch_wanted(s, report))
+            is_open = http_stream_write(stream, bytes,
+                                        event_patch(s->form, report, change_of(s, report), bytes));
+        s->patch_after = report ? report->change : last;
+        patch_report_unref(report);
+        if (!is_open)
+            return;
+    }
+}
+
 static void events_pull(void *context, struct http_stream *stream)
 {
     struct subscription *s = context;
@@ -232,6 +283,7 @@ static void events_pull(void *context, struct http_stream *stream)
             return;
     }
     pull_moves(s, stream);
+    pull_patches(s, stream);
 }
 
 static void events_silent(void *context, struct http_stream *stream)
@@ -369,6 +421,8 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
     if (!s)
         return err_set(err, ERR_NO_MEMORY, "no memory for a subscription");
     *s = *place;
+    s->sand = call->api->sand;
+    s->patch_first = s->sand ? sand_last_change(s->sand) : 0;
     s->claims = call_claims(call); /* the stream holds the token's owner as long as it lives */
     if (http_reply_stream(call->request, call->reply, &calls, s, err))
         free(s);

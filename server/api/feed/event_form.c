@@ -138,6 +138,37 @@ static size_t text_pose(const struct move_event *event, char *out)
     return at + put_text(out + at, "\n\n");
 }
 
+static size_t text_patch(const struct patch_report *report, const char *change, char *out)
+{
+    size_t at = put_text(out, "event: patch\ndata: ");
+    struct json_buffer data;
+    struct json_writer w = json_at(&data, out + at);
+
+    json_begin_object(&w);
+    json_key(&w, "locale");
+    json_string(&w, report->locale);
+    json_key(&w, "patch");
+    json_integer(&w, report->number);
+    json_key(&w, "layer");
+    json_string(&w, report->layer);
+    json_key(&w, "change");
+    json_string(&w, change);
+    json_key(&w, "state");
+    json_string(&w, patch_state_name(report->state));
+    json_key(&w, "bounds");
+    json_box3(&w, patch_report_bounds(report));
+    json_key(&w, "bodies");
+    json_begin_array(&w);
+    for (uint32_t i = 0; i < report->body_count; i++)
+        if (!report->bodies[i].is_removed)
+            json_integer(&w, i);
+    json_end_array(&w);
+    json_end_object(&w);
+    json_finish(&w);
+    at += data.length;
+    return at + put_text(out + at, "\n\n");
+}
+
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 struct frame_head {
@@ -215,6 +246,25 @@ static size_t frame_pose(const struct move_event *event, char *out)
         0, out);
 }
 
+static size_t frame_patch(const struct patch_report *report, const char *change, char *out)
+{
+    const struct box3 b = patch_report_bounds(report);
+    const double bounds[6] = {b.min.x, b.min.y, b.min.z, b.max.x, b.max.y, b.max.z};
+    uint32_t state[2] = {(uint32_t)report->state, 0}, numbers[SAND_BODIES_MAX];
+    size_t at;
+
+    for (uint32_t i = 0; i < report->body_count; i++)
+        if (!report->bodies[i].is_removed)
+            numbers[state[1]++] = i;
+    memcpy(out + FRAME_HEAD_BYTES, bounds, sizeof bounds);
+    memcpy(out + FRAME_HEAD_BYTES + sizeof bounds, state, sizeof state);
+    at = frame_close(&(struct frame_head){FRAME_PATCH, FRAME_HAS_BOUNDS, report->number,
+                                          report->layer, change, sizeof bounds + sizeof state},
+                     state[1] * sizeof *numbers, out);
+    memcpy(out + at, numbers, state[1] * sizeof *numbers);
+    return at + state[1] * sizeof *numbers;
+}
+
 size_t event_range(const char *layer, uint64_t revision, const float range[2], char *out)
 {
     memcpy(out + FRAME_HEAD_BYTES, range, 2 * sizeof *range);
@@ -276,6 +326,12 @@ size_t event_resync(enum event_form form, const char *locale, uint64_t revision,
 size_t event_pose(enum event_form form, const struct move_event *event, char *out)
 {
     return form == EVENT_FRAME ? frame_pose(event, out) : text_pose(event, out);
+}
+
+size_t event_patch(enum event_form form, const struct patch_report *report, const char *change,
+                   char *out)
+{
+    return form == EVENT_FRAME ? frame_patch(report, change, out) : text_patch(report, change, out);
 }
 
 size_t event_tick(enum event_form form, uint64_t revision, char *out)

@@ -6,6 +6,7 @@
 #ifndef KOTA_API_EVENT_FORM_H
 #define KOTA_API_EVENT_FORM_H
 
+#include "sand/patch/patch.h"
 #include "world/values/feed.h"
 #include "world/values/moves.h"
 
@@ -30,6 +31,10 @@ size_t event_change(enum event_form form, const struct feed_event *event,
 /* Changes were missed; of all locales (by_sequence) locale may be "". */
 size_t event_resync(enum event_form form, const char *locale, uint64_t revision, uint64_t sequence,
                     bool by_sequence, char *out);
+
+/* A change of a patch of sand, in a word. */
+size_t event_patch(enum event_form form, const struct patch_report *report, const char *change,
+                   char *out);
 
 size_t event_pose(enum event_form form, const struct move_event *event, char *out);
 

@@ -45,6 +45,15 @@ void patch_start_free(struct patch_start *start)
     convert_ground_free(&start->ground);
 }
 
+struct box3 patch_report_bounds(const struct patch_report *report)
+{
+    const struct convert_place *place = &report->place;
+
+    return (struct box3){
+        {place->low.x, place->low.y, place->z_m},
+        {place->low.x + place->size_m[0], place->low.y + place->size_m[1], place->peak_m}};
+}
+
 struct patch_report *patch_report_ref(struct patch_report *report)
 {
     __atomic_add_fetch(&report->refs, 1, __ATOMIC_RELAXED);

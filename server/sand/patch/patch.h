@@ -169,9 +169,15 @@ struct patch_report {
     struct sample_rect rect; /* of the write; cols 0: none */
     uint64_t transition_count; /* all; the last PATCH_TRANSITIONS_KEPT are held */
     struct patch_transition transitions[PATCH_TRANSITIONS_KEPT]; /* [sequence % KEPT] */
+    /* Set by the report table (report_table.h): when it was born, was last in another state, and
+     * last had other bodies or another state. */
+    uint64_t born_change, state_change, change;
     uint32_t body_count;
     struct patch_report_body bodies[];
 };
+
+/* The granules at its birth: the patch's square, from the rigid bed to the highest ground. */
+struct box3 patch_report_bounds(const struct patch_report *report);
 
 struct patch_report *patch_report_ref(struct patch_report *report);
 void patch_report_unref(struct patch_report *report); /* NULL is fine */

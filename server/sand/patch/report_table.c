@@ -46,6 +46,30 @@ static bool is_at(const struct report_table *table, size_t place, uint64_t numbe
     return place < table->count && table->reports[place]->number == number;
 }
 
+static bool has_same_bodies(const struct patch_report *a, const struct patch_report *b)
+{
+    bool is_same = a->body_count == b->body_count;
+
+    for (uint32_t i = 0; is_same && i < a->body_count; i++)
+        is_same = a->bodies[i].is_removed == b->bodies[i].is_removed;
+    return is_same;
+}
+
+/* Numbers what the report changes. The mutex is held; old NULL: it is the patch's first one. */
+static bool count_change(struct report_table *table, const struct patch_report *old,
+                         struct patch_report *report)
+{
+    const bool is_moved = !old || old->transition_count != report->transition_count;
+    const bool is_other = is_moved || !has_same_bodies(old, report);
+    const uint64_t next = atomic_load(&table->last_change) + is_other;
+
+    report->born_change = old ? old->born_change : next;
+    report->state_change = is_moved ? next : old->state_change;
+    report->change = is_other ? next : old->change;
+    atomic_store(&table->last_change, next);
+    return is_other;
+}
+
 /* The mutex is held. Returns the report that left the table. */
 static struct patch_report *put(struct report_table *table, struct patch_report *report)
 {
@@ -73,14 +97,20 @@ static struct patch_report *put(struct report_table *table, struct patch_report 
     return NULL;
 }
 
-void report_table_put(struct report_table *table, struct patch_report *report)
+bool report_table_put(struct report_table *table, struct patch_report *report)
 {
     struct patch_report *old;
+    bool is_change;
+    size_t place;
 
     pthread_mutex_lock(&table->mutex);
+    place = place_of(table, report->number);
+    is_change = count_change(
+        table, is_at(table, place, report->number) ? table->reports[place] : NULL, report);
     old = put(table, report);
     pthread_mutex_unlock(&table->mutex);
     patch_report_unref(old);
+    return is_change;
 }
 
 void report_table_forget(struct report_table *table, uint64_t number)
@@ -112,6 +142,25 @@ struct patch_report *report_table_find(struct report_table *table, const char *l
         report = patch_report_ref(table->reports[place]);
     pthread_mutex_unlock(&table->mutex);
     return report;
+}
+
+struct patch_report *report_table_next(struct report_table *table, const char *locale,
+                                       uint64_t after)
+{
+    struct patch_report *next = NULL;
+
+    pthread_mutex_lock(&table->mutex);
+    for (size_t i = 0; i < table->count; i++) {
+        struct patch_report *report = table->reports[i];
+
+        if (report->change > after && (!next || report->change < next->change) &&
+            (!locale || strcmp(report->locale, locale) == 0))
+            next = report;
+    }
+    if (next)
+        patch_report_ref(next);
+    pthread_mutex_unlock(&table->mutex);
+    return next;
 }
 
 struct patch_report **report_table_list(struct report_table *table, const char *locale,
