@@ -20,6 +20,7 @@
 
 struct patch_options {
     const char *center, *size, *scale, *depth, *seed, *observer, *fill, *mode, *layer, *deadline;
+    const char *material;
     struct args_list bodies;
     const char *velocity, *angular_velocity, *impulse;
     const char *width, *height;
@@ -110,6 +111,15 @@ static enum err_code create_body(const struct patch_options *o, cJSON *body, str
             cJSON_Delete(one);
             return err->code ? err->code : err_set(err, ERR_NO_MEMORY, "out of memory");
         }
+    }
+    if (o->material && *o->material == '{') {
+        cJSON *numbers = cJSON_ParseWithOpts(o->material, NULL, 1);
+
+        if (!numbers)
+            return err_set(err, ERR_BAD_INPUT, "--material '%.80s' is no JSON", o->material);
+        cJSON_AddItemToObject(body, "material", numbers);
+    } else if (!batch_add_text(body, "material", o->material)) {
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
     }
     if (!batch_add_text(body, "scale", o->scale) || !batch_add_text(body, "fill", o->fill) ||
         !batch_add_text(body, "mode", o->mode) || !batch_add_text(body, "layer", o->layer))
@@ -392,6 +402,7 @@ static const char *foreign_option(const struct patch_options *o, int allowed)
         {o->deadline, FOR_CREATE, "deadline-ms"},
         {o->fill, FOR_CREATE, "fill"},
         {o->mode, FOR_CREATE, "mode"},
+        {o->material, FOR_CREATE, "material"},
         {o->layer, FOR_CREATE, "layer"},
         {o->bodies.count, FOR_CREATE, "body"},
         {o->velocity, FOR_PUSH, "velocity"},
@@ -454,6 +465,8 @@ static const struct kota_option patch_table[] = {
     OPTION("fill", "F", fill, "packed stacked", "packed (default) or stacked"),
     OPTION("mode", "M", mode, "difference overwrite",
            "what is written back: difference (default) or overwrite"),
+    OPTION("material", "M", material, "sand pebbles rubble snow",
+           "sand, pebbles, rubble, snow, or an object of numbers as JSON"),
     OPTION("layer", "LAYER", layer, ":layer", "where the locale has several heightfields"),
     {.name = "body",
      .value = "BODY",

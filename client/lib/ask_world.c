@@ -595,6 +595,13 @@ struct kota_request *kota_post_patch(const char *locale, const struct kota_patch
         if (!text_add_json(body, options->scale))
             request_fail(request, "scale is not UTF-8");
     }
+    if (options->material) {
+        text_adds(body, ",\"material\":");
+        if (options->material[0] == '{')
+            text_adds(body, options->material);
+        else if (!text_add_json(body, options->material))
+            request_fail(request, "material is not UTF-8");
+    }
     ask_optional(request, "depth", options->depth_m);
     ask_optional(request, "deadline_ms", options->deadline_ms);
     if (options->has_seed)

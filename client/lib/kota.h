@@ -822,6 +822,9 @@ struct kota_patch_options {
     const struct kota_body *bodies; /* [body_count] */
     size_t body_count;
     double deadline_ms; /* NaN (default): not given; a patch that would rest later is refused */
+    /* "sand", "pebbles", "rubble", "snow", or an object of numbers as JSON; NULL (default): the
+       daemon's */
+    const char *material;
 };
 
 void kota_patch_options_init(struct kota_patch_options *options, size_t size);

@@ -27,6 +27,7 @@ uniform int u_rect_count;
 uniform vec4 u_rect;        // of the patch that is drawn
 uniform float u_rim;        // metres of a patch's rim that fade
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
+uniform vec3 u_grains;      // the colour of its granules
 uniform int u_plain;        // 1: all white, to see where ground is
 uniform float u_contour;    // metres from one line of height to the next; 0: none
 
@@ -135,7 +136,7 @@ void main() {
   vec3 ground = material(place.z + u_range.z, length(gradient), noise);
   if (u_sand == 1) {
     float grain = texture(u_noise, at * (1.0 / 4.0)).r;
-    ground = mix(ground, mix(vec3(0.70, 0.58, 0.36), vec3(0.86, 0.75, 0.52), grain), cover);
+    ground = mix(ground, u_grains * (0.9 + 0.22 * grain), cover);
   }
   float light = max(dot(normal, u_sun), 0.0);
   vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +

@@ -18,6 +18,8 @@ const SIDE_MAX = 512; // samples of a patch's side; larger ones stay ground
 const PER_CELL_MAX = 16;
 const ENDED = ["written", "discarded", "failed"];
 const MOVING = ["settling", "active"];
+const grains = { sand: [0.78, 0.67, 0.44], pebbles: [0.60, 0.57, 0.53], rubble: [0.49, 0.46, 0.43],
+  snow: [0.88, 0.90, 0.94] };
 
 /** How much finer than the field a patch is asked for. */
 function finenessOf(patch, field) {
@@ -247,6 +249,7 @@ export class Patches {
 
   #drawOne(at, field, eye, patch) {
     const { gl } = this, mesh = this.meshes.get(patch.id), rect = this.#rectOf(patch, field);
+    gl.uniform3fv(at.u_grains, grains[patch.material] ?? grains.sand);
     gl.uniform4fv(at.u_rect, rect.map((v, i) => v - eye[i % 2]));
     setPlainBlock(gl, at, field, eye, { first: patch.rect.slice(0, 2), vertices: mesh.cols,
       texels: mesh.side, finer: mesh.finer });

@@ -35,7 +35,8 @@ function makeForm() {
     density: numberField("sand-density", 2000, positive),
     above: numberField("sand-above", 2, { min: 0, max: 20, required: true }),
     speed: numberField("sand-speed", 6, { min: 0, max: 100, required: true }),
-    material: make("span", { className: "quiet" }), count: make("span", { className: "quiet" }),
+    material: choice("sand-material", [["", "the daemon's"], ...["sand", "pebbles", "rubble", "snow"]
+      .map((name) => [name, name])]), count: make("span", { className: "quiet" }),
     create: make("button", { id: "sand-create", className: "primary",
       title: "the square becomes granules, and what falls is let go" }, "Make it granules"),
     device: make("p", { id: "sand-device", className: "quiet" }),
@@ -71,7 +72,7 @@ function lay(form, show) {
       labelled("Length", form.length, "m", "along y")),
     row(labelled("Depth", form.depth, "m", "of the granules below the ground"),
       labelled("Granules", form.scale, "", "their diameter: coarse ones cost least")),
-    row(form.count, form.material),
+    row(form.count, labelled("Material", form.material, "", "of the granules")),
     row(labelled("What falls", form.model, "", "a model of the daemon")),
     row(labelled("or a file", form.file, "", "a closed mesh, OBJ, which becomes a model")),
     row(labelled("Radius", form.radius, "m", "of the barrel"),
@@ -331,7 +332,8 @@ function startButtons(kota, state, form, show, models, follower, readList) {
     const body = await bodyAt(kota, state, form, models, center);
     const wanted = { layer: state.layer.id, center,
       size: [numberOf(form.width), numberOf(form.length)], depth: numberOf(form.depth),
-      scale: form.scale.value, bodies: body ? [body] : [] };
+      scale: form.scale.value, material: form.material.value || undefined,
+      bodies: body ? [body] : [] };
     const made = (await kota.post(`/v1/locales/${state.locale.id}/patches`, wanted)).json;
     follower.open(made);
     form.whole.open = false;
@@ -424,7 +426,7 @@ export function start(kota, state) {
       if (!hidden) throw error;
     }
     form.device.textContent = hidden ?? deviceWords();
-    form.material.textContent = device.engine ? `of ${device.material} (--patch-material)` : "";
+    form.material.options[0].text = `the daemon's${device.engine ? `, ${device.material}` : ""}`;
     form.create.disabled = !hidden && device.state === "none";
     preview();
     await readList();

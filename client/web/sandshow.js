@@ -72,8 +72,9 @@ export function patchMark(patch) {
 /** @param {object} patch @returns {[string, string][]} rows of what it is and does */
 export function patchRows(patch) {
   const speed = Math.max(0, ...patch.bodies.map((body) => Math.hypot(...body.velocity)));
+  const material = patch.material.density ? "a material of its own" : patch.material;
   const t = patch.timings, stepMs = t.integrate_ms + t.grid_ms + t.force_ms + t.depth_ms;
-  const rows = [["Granules", `${shortNumber(patch.granules)} of ${patch.material}, ` +
+  const rows = [["Granules", `${shortNumber(patch.granules)} of ${material}, ` +
       `${shortNumber(patch.granule_diameter)} m, ${patch.scale}`],
     ["Asleep", `${shortNumber(patch.asleep)} of ${shortNumber(patch.granules)}`],
     ["Square", `${shortNumber(patch.size[0])} × ${shortNumber(patch.size[1])} m, ` +

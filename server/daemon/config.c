@@ -405,7 +405,8 @@ static enum err_code patch_apply(struct config *config, struct err *err)
                        patch->gpu);
     if (!material_from_name(patch->material, &sand->device.material))
         return err_set(err, ERR_BAD_INPUT,
-                       "--patch-material: \"%s\" is not sand, pebbles or rubble", patch->material);
+                       "--patch-material: \"%s\" is not sand, pebbles, rubble or snow",
+                       patch->material);
     config->saves_patches = strcmp(patch->at_end, "save") == 0;
     if (!config->saves_patches && strcmp(patch->at_end, "discard") != 0)
         return err_set(err, ERR_BAD_INPUT, "--patches-at-end: \"%s\" is not save or discard",

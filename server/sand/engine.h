@@ -27,8 +27,8 @@
 
 /* The pool: everything is allocated by create, each number is for one slot but slots. */
 struct sand_engine_config {
-    struct granular_params params;
-    uint32_t slots; /* 1..SAND_SLOTS_MAX */
+    struct granular_params params; /* of slots that bring none of their own */
+    uint32_t slots;                /* 1..SAND_SLOTS_MAX */
     uint32_t granules_max;
     uint32_t bodies_max;    /* 1..SAND_BODIES_MAX */
     uint32_t particles_max; /* shell particles of all bodies of a slot */
@@ -45,6 +45,8 @@ struct sand_slot_begin {
     float gravity[3]; /* m/s2 */
     struct granular_bed bed;
     const float *heights_m;
+    /* Its material, borrowed for the call: radius, step and limits as of the pool's. NULL: that. */
+    const struct granular_params *params;
 };
 
 /* A shell: a model at this scale. Borrowed for the call. */

@@ -75,6 +75,28 @@ enum err_code engine_box_make(const struct sand_engine_config *config,
     return ERR_OK;
 }
 
+const struct granular_params *engine_params_of(const struct sand_engine_config *config,
+                                               const struct sand_slot_begin *begin)
+{
+    const struct granular_params *own = begin->params, *pool = &config->params;
+
+    struct granular_params same;
+
+    if (!own)
+        return pool;
+    same = *own; /* but for the material */
+    same.friction = pool->friction;
+    same.stiffness = pool->stiffness;
+    same.damping = pool->damping;
+    same.density = pool->density;
+    same.mass_kg = pool->mass_kg;
+    same.mass_inverse = pool->mass_inverse;
+    same.inertia = pool->inertia;
+    same.inertia_inverse = pool->inertia_inverse;
+    CHECK(memcmp(&same, pool, sizeof(same)) == 0);
+    return own;
+}
+
 float engine_wake_force(const struct granular_params *params, const float gravity[3])
 {
     const float square =

@@ -25,6 +25,10 @@ enum err_code engine_box_make(const struct sand_engine_config *config,
                               const struct sand_slot_begin *begin, struct granular_box *box,
                               struct err *err);
 
+/* The material of a slot; CHECKs that it steps as the pool does. */
+const struct granular_params *engine_params_of(const struct sand_engine_config *config,
+                                               const struct sand_slot_begin *begin);
+
 /* Force [N] that wakes a granule under this gravity. */
 float engine_wake_force(const struct granular_params *params, const float gravity[3]);
 

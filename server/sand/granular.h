@@ -37,8 +37,9 @@ static const float GRANULE_CORNER[GRANULE_SPHERES][3] = {
 #define GRANULAR_DAMPED_OVERLAP 0.02f
 
 /*
- * All parameters of the step for one scale of one material. Made by granular_params_make
- * (material.h); tests change single fields. A row of four floats a line.
+ * All parameters of the step for one scale of one material. Made by granular_params_of
+ * (material.h); tests change single fields. A row of four floats a line. The slots of an engine
+ * share radius, step and what follows from them; each has its own material.
  */
 struct granular_params {
     float radius_m; /* r of each sphere */

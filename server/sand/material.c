@@ -7,11 +7,18 @@
  * the weight when k_n goes as r^1.5 and gamma_n as r^2, and the same number of steps a contact
  * takes dt as sqrt(r). Both go as density, too, so that dt does not depend on it.
  *
- * | preset  | mu   | density kg/m3 | gamma_n at r = 0.1 | like                        |
- * |---------|------|---------------|--------------------|-----------------------------|
- * | sand    | 0.50 | 2000          | 2.0e4              | dry sand: heaps of 25-40 deg |
- * | pebbles | 0.35 | 2600          | 1.0e4 * 1.3        | smooth stones: flatter, livelier |
- * | rubble  | 0.70 | 2400          | 2.0e4 * 1.2        | broken stone: steeper       |
+ * | preset  | mu   | density kg/m3 | damping | stiffness | like                              |
+ * |---------|------|---------------|---------|-----------|-----------------------------------|
+ * | sand    | 0.50 | 2000          | 1       | 1         | dry sand: heaps of 25-40 deg      |
+ * | pebbles | 0.35 | 2600          | 0.5     | 1         | smooth stones: flatter, livelier  |
+ * | rubble  | 0.70 | 2400          | 1       | 1         | broken stone: steeper             |
+ * | snow    | 0.90 | 400           | 1       | 0.5       | old dry snow: light, soft, steep  |
+ *
+ * Damping is a part of gamma_n = 2e4 at r = 0.1, stiffness of k_n = 2e6. The period of a contact
+ * goes as 1 / sqrt(stiffness): twice as stiff is like a step of 1.5 ms, half of what is unstable.
+ * Damping grows with the overlap: at 1.5 a bed of 80 r never comes to rest, nor at 1 with a quarter
+ * of the stiffness, where granules are pressed into each other. Snow does not stick: granules have
+ * no cohesion.
  *
  * Source: C. Leach 2014, 4.2.2 (after N. Bell et al. 2005) for the normal force; tangential
  * stiffness and damping after P. A. Cundall, O. D. L. Strack 1979.
@@ -25,12 +32,16 @@
 
 static const struct {
     const char *name;
-    float friction, density, damping;
+    struct material_numbers numbers;
 } materials[MATERIAL_COUNT] = {
-    [MATERIAL_SAND] = {"sand", 0.5f, 2000, 2e4f},
-    [MATERIAL_PEBBLES] = {"pebbles", 0.35f, 2600, 1e4f},
-    [MATERIAL_RUBBLE] = {"rubble", 0.7f, 2400, 2e4f},
+    [MATERIAL_SAND] = {"sand", {0.5f, 2000, 1, 1}},
+    [MATERIAL_PEBBLES] = {"pebbles", {0.35f, 2600, 0.5f, 1}},
+    [MATERIAL_RUBBLE] = {"rubble", {0.7f, 2400, 1, 1}},
+    [MATERIAL_SNOW] = {"snow", {0.9f, 400, 1, 0.5f}},
 };
+
+const struct material_numbers material_least = {0.1f, 100, 0.25f, 0.5f};
+const struct material_numbers material_most = {1.2f, 8000, 1, 2};
 
 static const struct {
     const char *name;
@@ -110,19 +121,51 @@ void granular_params_derive(struct granular_params *params)
     params->sleep_spin = (float)(params->sleep_speed / reach);
 }
 
+enum granular_material material_like(const struct material_numbers *numbers)
+{
+    enum granular_material like = MATERIAL_SAND;
+    double least = INFINITY;
+
+    for (int i = 0; i < MATERIAL_COUNT; i++) {
+        const struct material_numbers *other = &materials[i].numbers;
+        const double apart = fabs(log((double)numbers->density / (double)other->density)) +
+                             fabs((double)numbers->friction - (double)other->friction);
+
+        if (apart < least) {
+            least = apart;
+            like = (enum granular_material)i;
+        }
+    }
+    return like;
+}
+
+struct material_numbers material_numbers_of(enum granular_material material)
+{
+    CHECK((unsigned)material < MATERIAL_COUNT);
+    return materials[material].numbers;
+}
+
 void granular_params_make(enum granular_material material, float radius_m,
                           struct granular_params *params)
 {
+    const struct material_numbers numbers = material_numbers_of(material);
+
+    granular_params_of(&numbers, radius_m, params);
+}
+
+void granular_params_of(const struct material_numbers *numbers, float radius_m,
+                        struct granular_params *params)
+{
     const double ratio = radius_m / 0.1;
 
-    CHECK((unsigned)material < MATERIAL_COUNT);
     CHECK(radius_m >= 0.01f && radius_m <= 2.0f);
     memset(params, 0, sizeof(*params));
     params->radius_m = radius_m;
-    params->density = materials[material].density;
-    params->friction = materials[material].friction;
-    params->stiffness = (float)(2e6 * pow(ratio, 1.5) * params->density / 2000);
-    params->damping = (float)(materials[material].damping * ratio * ratio * params->density / 2000);
+    params->density = numbers->density;
+    params->friction = numbers->friction;
+    params->stiffness =
+        (float)(numbers->stiffness * (2e6 * pow(ratio, 1.5) * params->density / 2000));
+    params->damping = (float)(numbers->damping * (2e4 * ratio * ratio * params->density / 2000));
     params->tangent_stiffness = 1.2f;
     params->tangent_damping = 0.8f;
     params->drag_linear = 0.5f;

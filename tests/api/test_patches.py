@@ -336,7 +336,9 @@ def _():
         (dict(seed=-1), 400, "/seed", "-1"),
         (dict(nonsense=1), 400, "/nonsense", "nonsense"),
         (dict(material="water"), 400, "/material", "water"),
-        (dict(material="pebbles"), 422, "/material", "--patch-material"),
+        (dict(material=3), 400, "/material", "string"),
+        (dict(material={"friction": "rough"}), 400, "/material/friction", "number"),
+        (dict(material={"cohesion": 1}), 400, "/material/cohesion", "cohesion"),
         (dict(layer="nope"), 422, None, "nope"),
         (dict(bodies=[{}]), 400, "/bodies/0/model", "string"),
         (dict(bodies=[body(model="ghost")]), 422, "/bodies/0/model", "ghost"),
@@ -354,6 +356,13 @@ def _():
     ]
     for more, status, pointer, word in cases:
         problem(post("bad", status, **more), status, word, pointer=pointer)
+    for name, least, most in (("friction", 0.1, 1.2), ("density", 100, 8000), ("damping", 0.25, 1),
+                              ("stiffness", 0.5, 2)):
+        for value, limit in ((0.9 * least, least), (1.1 * most, most), (0, least), (1e300, most)):
+            refused = post("bad", 422, material={name: value})
+            problem(refused, 422, name, pointer=f"/material/{name}")
+            near(refused.json["limit"], limit, name, 1e-6)
+            near(refused.json["got"], value, name)
     answer = daemon.post("/v1/locales/bad/patches", '{"center":[6,6],"size":[4,4],"bodies":[{'
                          '"model":"box","position":[6,6,2],"velocity":[NaN,0,0]}]}',
                          media="application/json")
@@ -546,6 +555,27 @@ def _():
                  "what was lost", 1e-5)
         problem(other.post(where, {**asked, "size": [1, 4]}), 422, "two cells", "2 m are the least")
         problem(other.post(where, {**asked, "size": [3, 3], "scale": "coarse"}), 422)
+
+
+@test("each patch has its own material, which it reports and its picture shows")
+def _():
+    own = {"friction": 0.9, "density": 1500, "damping": 0.5, "stiffness": 2}
+    looks = {}
+    for i, material in enumerate((None, "sand", "pebbles", "rubble", "snow", own, {})):
+        make(f"of{i}")
+        where = post(f"of{i}", **({} if material is None else {"material": material})).headers["location"]
+        wait(where, "active", "resting")
+        said = daemon.ok("GET", where)["material"]
+        if isinstance(material, dict):
+            for name, value in {"friction": 0.5, "density": 2000, "damping": 1, "stiffness": 1,
+                                **material}.items():
+                near(said[name], value, name, 1e-6)
+        else:
+            equal(said, material or "sand", "material")
+        looks[str(material)] = daemon.get(where + "/view.png?width=160&height=120").body
+        equal(daemon.ask("DELETE", where + "?discard=true").status, 200, "discarded")
+    equal(len({looks[name] for name in ("sand", "pebbles", "rubble", "snow")}), 4, "pictures")
+    equal(looks["None"], looks["sand"], "the daemon's own")
 
 
 @test("answers to writes name a revision, and DELETE looks at If-Match, too")

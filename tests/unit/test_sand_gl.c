@@ -274,6 +274,44 @@ static void granules_fall_as_in_c(void **state)
     assert_int_equal(context_errors(context), 0);
 }
 
+/* Two slots of one engine: snow beside pebbles. */
+static void each_slot_has_its_material_as_in_c(void **state)
+{
+    static const float heights_m[4] = {0, 0, 0, 0};
+    double apart_m;
+
+    NEEDS_GL(state);
+    for (int i = 0; i < 2; i++) {
+        struct sand_engine *engine = i ? c_engine : gl;
+
+        for (uint32_t slot = 0; slot < 2; slot++) {
+            struct granular_params params;
+            const struct sand_slot_begin how = {.size_m = {3, 3},
+                                                .height_m = 4,
+                                                .gravity = {0, 0, -9.81f},
+                                                .bed = {2, 2, 0, 0, 3, 3},
+                                                .heights_m = heights_m,
+                                                .params = &params};
+            struct err err = {0};
+
+            granular_params_make(slot ? MATERIAL_PEBBLES : MATERIAL_SNOW, 0.1f, &params);
+            ok(sand_slot_begin(engine, slot, &how, &err), &err);
+            fill(engine, slot, 7, GRANULES);
+            add_cube(engine, slot, 0.9f, 0.9f, 2.6f);
+        }
+        step(engine, 100, 3);
+    }
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        const struct sand_status of_gl = status_of(gl, slot), of_c = status_of(c_engine, slot);
+
+        apart_m = apart(gl, c_engine, slot);
+        print_message("# slot %u: %g m apart after 100 steps\n", slot, apart_m);
+        assert_true(apart_m < 1e-4);
+        assert_true(fabs(of_gl.kinetic_energy_j / of_c.kinetic_energy_j - 1) < 1e-3);
+    }
+    assert_true(status_of(gl, 0).kinetic_energy_j < status_of(gl, 1).kinetic_energy_j);
+}
+
 static void a_body_falls_as_in_c(void **state)
 {
     NEEDS_GL(state);
@@ -880,6 +918,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FACT(granules_fall_as_in_c),
+        FACT(each_slot_has_its_material_as_in_c),
         FACT(a_body_falls_as_in_c),
         FACT(a_heavy_body_meets_the_bed_as_in_c),
         FACT(a_large_grid_is_counted_as_in_c),

@@ -141,6 +141,23 @@ static void put_reason(struct json_writer *w, const struct patch_report *report)
         json_null(w);
 }
 
+static void put_material(struct json_writer *w, const struct patch_report *report)
+{
+    const struct material_numbers *numbers = &report->numbers;
+
+    json_key(w, "material");
+    if (report->material != MATERIAL_OWN) {
+        json_string(w, material_name(report->material));
+        return;
+    }
+    json_begin_object(w);
+    put_number(w, "friction", (double)numbers->friction);
+    put_number(w, "density", (double)numbers->density);
+    put_number(w, "damping", (double)numbers->damping);
+    put_number(w, "stiffness", (double)numbers->stiffness);
+    json_end_object(w);
+}
+
 static void put_ground(struct json_writer *w, const struct patch_report *report)
 {
     const struct convert_place *place = &report->place;
@@ -149,7 +166,7 @@ static void put_ground(struct json_writer *w, const struct patch_report *report)
 
     put_string(w, "layer", report->layer);
     put_string(w, "scale", scale_name(report->scale));
-    put_string(w, "material", material_name(report->material));
+    put_material(w, report);
     put_numbers(w, "center", center, 2);
     put_numbers(w, "size", place->size_m, 2);
     put_number(w, "depth", place->depth_m);

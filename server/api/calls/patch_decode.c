@@ -232,23 +232,62 @@ struct asked {
     double fall_s;     /* until the last body meets the ground; below 0: none */
 };
 
-/* Granules of one scale share their dispatches, so there is one material for all patches. */
-static enum err_code decode_material(const struct call *call, struct err *err)
+/* Numbers of one's own; those that are not given are sand's. */
+static enum err_code decode_own_material(const cJSON *json, struct material_numbers *out,
+                                         struct err *err)
 {
-    const enum granular_material ours = call_limits(call)->sand.device.material;
+    static const char *const members[] = {"friction", "density", "damping", "stiffness", NULL};
+    const struct material_numbers *least = &material_least, *most = &material_most;
+    const struct {
+        float *number, least, most;
+    } of[] = {{&out->friction, least->friction, most->friction},
+              {&out->density, least->density, most->density},
+              {&out->damping, least->damping, most->damping},
+              {&out->stiffness, least->stiffness, most->stiffness}};
+
+    *out = material_numbers_of(MATERIAL_SAND);
+    if (json_only_members(json, members, "/material", err))
+        return err->code;
+    for (size_t i = 0; members[i]; i++) {
+        const cJSON *value = json_given(json, members[i]);
+        double given;
+
+        if (!value)
+            continue;
+        if (json_get_number(value, &given, err))
+            return err_at(err, "/material/%s", members[i]);
+        *of[i].number = (float)given;
+        if (*of[i].number >= of[i].least && *of[i].number <= of[i].most)
+            continue;
+        err_limit(
+            err, ERR_UNPROCESSABLE, *of[i].number < of[i].least ? of[i].least : of[i].most, given,
+            "%s is %g, it must be from %g to %g: beyond that the simulation is not stable, or "
+            "never at rest",
+            members[i], given, of[i].least, of[i].most);
+        return err_at(err, "/material/%s", members[i]);
+    }
+    return ERR_OK;
+}
+
+/* The name of a preset, or an object of numbers. */
+static enum err_code decode_material(const struct call *call, struct patch_start *start,
+                                     struct err *err)
+{
     const cJSON *value = json_given(call->json, "material");
     const char *words[MATERIAL_COUNT + 1] = {NULL};
-    int word = (int)ours;
+    int word = (int)call_limits(call)->sand.device.material;
 
+    if (cJSON_IsObject(value)) {
+        start->material = MATERIAL_OWN;
+        return decode_own_material(value, &start->numbers, err);
+    }
     for (int i = 0; i < MATERIAL_COUNT; i++)
         words[i] = material_name((enum granular_material)i);
     if (value && json_get_word(value, words, &word, err))
         return err_at(err, "/material");
-    if (word == (int)ours)
-        return ERR_OK;
-    err_set(err, ERR_UNPROCESSABLE, "material is %s, all granules here are %s (--patch-material)",
-            words[word], words[ours]);
-    return err_at(err, "/material");
+    start->material = (enum granular_material)word;
+    start->numbers = material_numbers_of(start->material);
+    return ERR_OK;
 }
 
 static enum err_code decode_deadline(const cJSON *value, double *deadline_s, struct err *err)
@@ -303,7 +342,7 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     if (value && json_get_word(value, mode_words, &word, err))
         return err_at(err, "/mode");
     start->mode = word == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
-    return decode_material(call, err);
+    return decode_material(call, start, err);
 }
 
 static enum err_code find_ground(struct call *call, struct patch_start *start, struct err *err)
@@ -689,7 +728,6 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
                      config.granules_max, config.bed_max, &start->ground, err))
         return err->code;
     memcpy(start->ground.begin.gravity, gravity, sizeof gravity);
-    start->material = call_limits(call)->sand.device.material;
     if (start->ground.count == 0)
         return err_set(err, ERR_UNPROCESSABLE, "no granule fits between the ground and the bed");
     return ERR_OK;

@@ -105,6 +105,8 @@ static enum err_code draw(struct call *call, const struct patch_report *report,
         .depth_m = place->depth_m,
         .spheres_of_granule = GRANULE_SPHERES,
         .radius_m = scale_radius_m(report->scale),
+        .material =
+            report->material == MATERIAL_OWN ? material_like(&report->numbers) : report->material,
         .origin = {place->low.x, place->low.y, place->z_m},
     };
     if (add_spheres(call, report, &picture, err) == ERR_OK &&

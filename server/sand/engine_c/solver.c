@@ -188,11 +188,12 @@ static enum err_code solver_begin(struct sand_engine *engine, uint32_t index,
     if (engine_box_make(config, begin, &slot->box, err))
         return err->code;
     grid_make(solver_of(engine), slot, (const float[3]){0, 0, 0}, begin->height_m);
+    slot->params = *engine_params_of(config, begin);
     slot->bed = begin->bed;
     memcpy(slot->bed_m, begin->heights_m,
            (size_t)begin->bed.cols * begin->bed.rows * sizeof(*slot->bed_m));
     bed_measure(slot, config->params.radius_m + solver_of(engine)->skin_m);
-    slot->wake_force = engine_wake_force(&config->params, begin->gravity);
+    slot->wake_force = engine_wake_force(&slot->params, begin->gravity);
     slot->used = true;
     slot->failed = slot->status_asked = slot->depth_asked = slot->spheres_asked = false;
     slot->recheck = true;
@@ -238,7 +239,7 @@ static enum err_code solver_fill(struct sand_engine *engine, uint32_t index,
         granule->w[3] = INFINITY;
         slot->listed[g] = 0;
         solver_place_granule(solver_of(engine), slot, g);
-        bit_set(slot->awake, g, !mover_asleep(&engine->config.params, granule));
+        bit_set(slot->awake, g, !mover_asleep(&slot->params, granule));
     }
     slot->recheck = true;
     return ERR_OK;
@@ -262,7 +263,7 @@ static enum err_code solver_body_add(struct sand_engine *engine, uint32_t index,
     struct granular_body body;
     uint32_t b = 0, first;
 
-    if (engine_body_make(&config->params, shape, pose, &body, err))
+    if (engine_body_make(&slot->params, shape, pose, &body, err))
         return err->code;
     while (b < slot->bodies_end && slot->body[b].particle_count > 0)
         b++;

@@ -120,6 +120,7 @@ struct slot {
     bool used, failed;
     bool recheck; /* something was added or removed: all lists and forces are made again */
     bool status_asked, depth_asked, spheres_asked;
+    struct granular_params params; /* its material */
     struct granular_box box;
     struct granular_bed bed;
     float bed_top_m;  /* its highest sample */

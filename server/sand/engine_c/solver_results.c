@@ -61,8 +61,8 @@ static void status_bodies(const struct slot *slot, struct sand_status *status)
 
 bool solver_status_poll(struct sand_engine *engine, uint32_t index, struct sand_status *status)
 {
-    const struct granular_params *params = &engine->config.params;
     struct slot *slot = asked_slot(engine, index);
+    const struct granular_params *params = &slot->params;
 
     if (!slot->status_asked)
         return false;

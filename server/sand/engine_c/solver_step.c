@@ -90,7 +90,7 @@ void solver_place_particles(const struct solver *solver, struct slot *slot, uint
         if (b == GRANULAR_BODY_NONE)
             continue;
         body = &slot->body[b];
-        if (!body_asleep(&solver->engine.config.params, body))
+        if (!body_asleep(&slot->params, body))
             position_put(slot, particles_first(solver) + p, body_mover(solver, b),
                          f3_add(f3_of(body->x), f3_rotate(body->q, f3_of(slot->offset[p]))));
     }
@@ -316,7 +316,7 @@ static void bodies_copy(const struct solver *solver, struct slot *slot)
 {
     for (uint32_t b = 0; b < slot->bodies_end; b++) {
         const struct granular_body *body = &slot->body[b];
-        const bool is_awake = !body_asleep(&solver->engine.config.params, body);
+        const bool is_awake = !body_asleep(&slot->params, body);
         struct granule *mover = &slot->mover[body_mover(solver, b)];
 
         if (body->particle_count == 0)
@@ -338,7 +338,7 @@ static bool body_concerned(const struct solver *solver, const struct slot *slot,
 {
     const uint32_t first = solver->particle_clusters + body->particle_first;
 
-    if (!body_asleep(&solver->engine.config.params, body))
+    if (!body_asleep(&slot->params, body))
         return true;
     for (uint32_t p = 0; p < body->particle_count; p++)
         if (slot->border[(first + p) / WORD_BITS] >> (first + p) % WORD_BITS & 1)
@@ -377,7 +377,7 @@ static void step_moves(struct step *step)
 
 void solver_step_slot(struct solver *solver, struct slot *slot)
 {
-    struct step step = {.solver = solver, .slot = slot, .params = &solver->engine.config.params};
+    struct step step = {.solver = solver, .slot = slot, .params = &slot->params};
     const uint32_t words = words_of(solver, slot);
     double start = 1e3 * monotonic_s(), listed, forced;
 

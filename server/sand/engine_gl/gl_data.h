@@ -29,6 +29,8 @@ struct gl_slot_record {
     uint32_t granules, bodies_end, particles_end, pad1;
     uint32_t bed_cols, bed_rows, pad2, pad3;
     float bed[4];
+    float friction, stiffness, damping, pad4; /* of its material, as the rest */
+    float mass_kg, mass_inverse, inertia, inertia_inverse;
 };
 
 enum {
@@ -63,8 +65,9 @@ struct gl_answer {
 
 struct gl_slot {
     bool used;
-    bool stirred; /* something came from outside since the last step */
-    bool recheck; /* it was added or taken away */
+    bool stirred;                  /* something came from outside since the last step */
+    bool recheck;                  /* it was added or taken away */
+    struct granular_params params; /* its material */
     struct gl_slot_record record;
     uint64_t steps;
     struct granular_body *body; /* [bodies_max], as added: particles, mass and reach are used */

@@ -30,7 +30,7 @@
 
 _Static_assert(sizeof(struct granular_params) == 24 * 4, "as in pool_block");
 _Static_assert(sizeof(struct gl_pool) == 48 * 4, "as in pool_block");
-_Static_assert(sizeof(struct gl_slot_record) == 96, "as in slot_record");
+_Static_assert(sizeof(struct gl_slot_record) == 128, "as in slot_record");
 _Static_assert(sizeof(struct granule) == 64, "as in granule_record");
 _Static_assert(sizeof(struct granular_body) == 176, "as in body_record");
 _Static_assert(sizeof(struct granular_particle) == 16, "as in particles_block");
@@ -104,6 +104,13 @@ static void record_make(struct gl_slot_record *record, const struct granular_par
     record->bed[1] = bed->y0;
     record->bed[2] = bed->dx;
     record->bed[3] = bed->dy;
+    record->friction = params->friction;
+    record->stiffness = params->stiffness;
+    record->damping = params->damping;
+    record->mass_kg = params->mass_kg;
+    record->mass_inverse = params->mass_inverse;
+    record->inertia = params->inertia;
+    record->inertia_inverse = params->inertia_inverse;
 }
 
 static enum err_code gl_begin(struct sand_engine *engine, uint32_t index,
@@ -121,7 +128,8 @@ static enum err_code gl_begin(struct sand_engine *engine, uint32_t index,
         return err->code;
     if (gl_engine_lost(gl))
         return lost_error(err);
-    record_make(&slot->record, &config->params, &box, &begin->bed);
+    slot->params = *engine_params_of(config, begin);
+    record_make(&slot->record, &slot->params, &box, &begin->bed);
     slot->used = slot->stirred = slot->recheck = true;
     slot->steps = 0;
     memset(slot->body, 0, config->bodies_max * sizeof(*slot->body));
@@ -211,7 +219,7 @@ static enum err_code gl_body_add(struct sand_engine *engine, uint32_t index,
     struct granular_body body;
     uint32_t b = 0, first;
 
-    if (engine_body_make(&config->params, shape, pose, &body, err))
+    if (engine_body_make(&slot->params, shape, pose, &body, err))
         return err->code;
     while (b < record->bodies_end && slot->body[b].particle_count > 0)
         b++;

@@ -202,6 +202,7 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
     memcpy(report->reason, patch->reason, sizeof report->reason);
     report->scale = start->scale;
     report->material = start->material;
+    report->numbers = start->numbers;
     report->fill = start->fill;
     report->mode = start->mode;
     report->place = start->place;

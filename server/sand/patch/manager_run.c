@@ -293,6 +293,10 @@ static void begin(struct manager *manager, struct patch *patch, double now_s)
     struct sand_engine *engine = manager_engine_of(manager, patch);
     struct sand_slot_begin *slot = &patch->start.ground.begin;
     const struct sand_depth *depth = &patch->start.grid.depth;
+    const struct material_numbers numbers = patch->start.material == MATERIAL_OWN
+                                                ? patch->start.numbers
+                                                : material_numbers_of(patch->start.material);
+    struct granular_params params;
     const size_t bytes = (size_t)depth->cols * depth->rows * sizeof(float);
     struct err err = {.code = ERR_OK};
 
@@ -300,12 +304,15 @@ static void begin(struct manager *manager, struct patch *patch, double now_s)
     patch->settled_m = malloc(bytes);
     patch->surface_m = malloc(bytes);
     fit_height(&engine->config, slot);
+    granular_params_of(&numbers, engine->config.params.radius_m, &params);
+    slot->params = &params;
     if (!patch->before_m || !patch->settled_m || !patch->surface_m)
         manager_finish(manager, patch, PATCH_FAILED, now_s, "no memory for its depth maps");
     else if (sand_slot_begin(engine, patch->slot, slot, &err))
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
     else
         patch->is_begun = true;
+    slot->params = NULL;
     if (patch->is_begun)
         sand_slot_calm(engine, patch->slot,
                        SETTLE_DRAG * sqrtf(SETTLE_DRAG_RADIUS_M / engine->config.params.radius_m));

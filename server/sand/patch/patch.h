@@ -110,6 +110,7 @@ struct patch_start {
     struct convert_ground ground;
     enum granular_scale scale;
     enum granular_material material;
+    struct material_numbers numbers; /* of MATERIAL_OWN */
     enum convert_fill fill;
     enum convert_mode mode;
     uint64_t seed;
@@ -148,6 +149,7 @@ struct patch_report {
     char reason[PATCH_REASON_BYTES]; /* why it was discarded or failed, or "" */
     enum granular_scale scale;
     enum granular_material material;
+    struct material_numbers numbers;
     enum convert_fill fill;
     enum convert_mode mode;
     struct convert_place place;

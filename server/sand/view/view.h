@@ -7,6 +7,7 @@
 
 #include "formats/raster/raster.h"
 #include "sand/body/triangle_tree.h"
+#include "sand/material.h"
 #include "terrain/pick.h"
 
 /* A model where it lies: its own frame's origin, and the turn from it to the locale's. */
@@ -29,6 +30,7 @@ struct view_scene {
     uint32_t sphere_count;
     uint32_t spheres_of_granule; /* >= 1: so many in a row have one shade */
     float radius_m;
+    enum granular_material material; /* a preset */
     struct vec3 origin;
     const struct view_body *bodies;
     uint32_t body_count;

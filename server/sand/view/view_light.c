@@ -9,9 +9,9 @@
  * taken in cells of two radii and smoothed twice over a granule's width. That is what makes a
  * crater's floor and the gaps between granules dark.
  *
- * Materials: each granule has its own shade of sand, by a hash of its index. The ground has the
- * mean of it, and a grain by place that is finer the nearer it is seen; the bed is damp, the walls
- * of the cut are layered. Bodies take colours in turn.
+ * Materials: each granule has its own shade of its material, by a hash of its index. The ground has
+ * the mean of it, and a grain by place that is finer the nearer it is seen; the bed is damp, the
+ * walls of the cut are layered. Bodies take colours in turn.
  */
 #include "sand/view/view_data.h"
 
@@ -28,7 +28,18 @@ enum { OPEN_CELLS_MAX = 512 };
 static const struct vec3 to_sun = {-0.66, 0.30, 0.62};
 static const struct colour sun_light = {3.3, 2.95, 2.4}, sky_light = {0.44, 0.56, 0.80};
 static const struct colour bounce = {0.22, 0.17, 0.11};
-static const struct colour sand = {0.38, 0.255, 0.135}, damp = {0.13, 0.085, 0.05};
+/* How a material looks. Rough ground has more grain, and granules that differ more. */
+static const struct {
+    struct colour colour, damp;
+    double spread; /* of the lightness of granules */
+    double grain;  /* of the ground, as a part of sand's */
+    double gloss;  /* of granules */
+} looks[MATERIAL_COUNT] = {
+    [MATERIAL_SAND] = {{0.38, 0.255, 0.135}, {0.13, 0.085, 0.05}, 0.36, 1, 0},
+    [MATERIAL_PEBBLES] = {{0.30, 0.28, 0.25}, {0.10, 0.095, 0.09}, 0.60, 1.6, 0.12},
+    [MATERIAL_RUBBLE] = {{0.235, 0.215, 0.195}, {0.085, 0.08, 0.075}, 0.75, 2.4, 0},
+    [MATERIAL_SNOW] = {{0.80, 0.83, 0.88}, {0.52, 0.57, 0.66}, 0.08, 0.3, 0.04},
+};
 static const struct colour horizon = {0.80, 0.86, 0.93}, zenith = {0.20, 0.38, 0.72};
 static const struct colour body_colours[] = {{0.40, 0.085, 0.04}, {0.07, 0.17, 0.33},
                                              {0.33, 0.32, 0.30},  {0.09, 0.22, 0.09},
@@ -218,11 +229,14 @@ void view_light_free(struct view *view)
 static struct colour granule_colour(const struct view *view, uint32_t sphere)
 {
     uint32_t h = hash(sphere / view->scene->spheres_of_granule + 1);
-    double light = 0.80 + 0.36 * (h & 0xff) / 255, red = 0.96 + 0.08 * (h >> 8 & 0xff) / 255;
+    const struct colour base = looks[view->scene->material].colour;
+    const double spread = looks[view->scene->material].spread;
+    double light = 0.98 - spread / 2 + spread * (h & 0xff) / 255,
+           red = 0.96 + 0.08 * (h >> 8 & 0xff) / 255;
 
     if ((h >> 16 & 0xff) < 14)
-        light *= 0.6;
-    return (struct colour){sand.r * light * red, sand.g * light, sand.b * light / red};
+        light *= 1 - 0.4 * fmin(spread / 0.36, 1);
+    return (struct colour){base.r * light * red, base.g * light, base.b * light / red};
 }
 
 /* Grain of the ground: each square of `cell` has its own lightness, blended between them. */
@@ -244,15 +258,18 @@ static struct colour ground_colour(const struct view *view, struct vec3 at, doub
 {
     double pixel_m = depth_m / view->lens.pixels, light = GROUND_DARK;
 
-    light += 0.10 * grain(at, fmax(0.12, 2 * pixel_m)) + 0.06 * grain(at, fmax(0.9, 6 * pixel_m));
-    return colour_scale(sand, light);
+    light += looks[view->scene->material].grain *
+             (0.10 * grain(at, fmax(0.12, 2 * pixel_m)) + 0.06 * grain(at, fmax(0.9, 6 * pixel_m)));
+    return colour_scale(looks[view->scene->material].colour, light);
 }
 
-static struct colour wall_colour(struct vec3 at)
+static struct colour wall_colour(const struct view *view, struct vec3 at)
 {
+    const struct colour dry = looks[view->scene->material].colour,
+                        damp = looks[view->scene->material].damp;
     double layer = grain((struct vec3){at.z * 4, 0.5, 0}, 1), speck = grain(at, 0.07);
 
-    return colour_scale(colour_mix(sand, damp, 0.55 + 0.5 * layer), 0.95 + 0.25 * speck);
+    return colour_scale(colour_mix(dry, damp, 0.55 + 0.5 * layer), 0.95 + 0.25 * speck);
 }
 
 static struct colour sky_colour(struct vec3 way)
@@ -283,12 +300,13 @@ static struct surface surface_of(const struct view *view, const struct pixel *pi
         view_sphere(view->scene, pixel->what, &centre);
         s.normal = vec3_scale(vec3_sub(s.at, centre), 1 / (double)view->scene->radius_m);
         s.colour = granule_colour(view, pixel->what);
+        s.gloss = looks[view->scene->material].gloss;
     } else if (pixel->what == VIEW_GROUND) {
         s.colour = ground_colour(view, s.at, (double)pixel->depth);
     } else if (pixel->what == VIEW_BED) {
-        s.colour = damp;
+        s.colour = looks[view->scene->material].damp;
     } else if (pixel->what == VIEW_WALL) {
-        s.colour = wall_colour(s.at);
+        s.colour = wall_colour(view, s.at);
     } else {
         uint32_t triangle = pixel->what - VIEW_TRIANGLE;
 

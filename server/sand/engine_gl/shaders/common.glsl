@@ -41,6 +41,8 @@ struct slot_record {
     uint granules, bodies_end, particles_end, pad1;
     uint bed_cols, bed_rows, pad2, pad3;
     vec4 bed; // x0 y0 dx dy
+    float friction, stiffness, damping, pad4; // of its material, as the rest
+    float mass_kg, mass_inverse, inertia, inertia_inverse;
 };
 
 struct flag_record {

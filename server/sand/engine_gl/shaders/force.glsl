@@ -84,12 +84,13 @@ void touch(uint partner, side other, vec3 n, float xi)
     vec3 u = (self.v + cross(self.w, lever)) - (other.v + cross(other.w, lever_other));
     float soft = min(self.soft, other.soft);
     float root = sqrt(xi);
+    float stiffness = slots[slot].stiffness, damping = slots[slot].damping;
     float un = dot(u, n);
     vec3 ut = u - n * un;
-    float kt = soft * pool.tangent_stiffness * pool.stiffness * root;
-    float gt = soft * pool.tangent_damping * pool.damping *
+    float kt = soft * pool.tangent_stiffness * stiffness * root;
+    float gt = soft * pool.tangent_damping * damping *
                min(root, sqrt(0.02 * pool.radius_m)); // GRANULAR_DAMPED_OVERLAP
-    float fn = soft * (pool.stiffness * xi * root - pool.damping * root * un);
+    float fn = soft * (stiffness * xi * root - damping * root * un);
     vec3 spring = spring_of(partner);
 
     if (!(fn > 0.0))
@@ -97,7 +98,7 @@ void touch(uint partner, side other, vec3 n, float xi)
     if (!(self.asleep && other.asleep))
         spring = (spring - n * dot(spring, n)) + ut * pool.dt_s;
     vec3 ft = -(spring * kt + ut * gt);
-    float limit = pool.friction * fn;
+    float limit = slots[slot].friction * fn;
     float size = sqrt(dot(ft, ft));
 
     if (size > limit) {

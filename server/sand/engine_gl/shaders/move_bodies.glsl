@@ -21,7 +21,7 @@ void move(uint slot, uint b, vec3 f, vec3 t)
 {
     vec4 gravity = slots[slot].gravity;
     vec4 x = bodies[b].x, q = bodies[b].q, v4 = bodies[b].v, w4 = bodies[b].w;
-    float wake = gravity.w * pool.mass_inverse / x.w;
+    float wake = gravity.w * slots[slot].mass_inverse / x.w;
     bool balance = balanced(f + gravity.xyz * (1.0 / x.w), t, wake, wake * 0.45 * w4.w);
     float spin_most = pool.speed_max / w4.w;
 

@@ -19,7 +19,7 @@ void main()
         f += uintBitsToFloat(force[s].xyz);
         t += uintBitsToFloat(force[s + 1u].xyz);
     }
-    bool balance = balanced(f + gravity.xyz * pool.mass_kg, t, gravity.w,
+    bool balance = balanced(f + gravity.xyz * slots[slot].mass_kg, t, gravity.w,
                             gravity.w * pool.radius_m);
 
     if (granule.v.w >= pool.sleep_after_s) {
@@ -27,8 +27,8 @@ void main()
             return;
         granule.v.w = 0.0;
     }
-    vec3 v = granule.v.xyz + (f * pool.mass_inverse + gravity.xyz) * pool.dt_s;
-    vec3 w = granule.w.xyz + t * (pool.inertia_inverse * pool.dt_s);
+    vec3 v = granule.v.xyz + (f * slots[slot].mass_inverse + gravity.xyz) * pool.dt_s;
+    vec3 w = granule.w.xyz + t * (slots[slot].inertia_inverse * pool.dt_s);
 
     float calm = slots[slot].calm;
 

@@ -21,7 +21,7 @@ void main()
         vec4 v = granules[slot * pool.granules_max + n].v;
         vec3 w = granules[slot * pool.granules_max + n].w.xyz;
 
-        energies[t] = 0.5 * pool.mass_kg * dot(v.xyz, v.xyz) + 0.5 * pool.inertia * dot(w, w);
+        energies[t] = 0.5 * slots[slot].mass_kg * dot(v.xyz, v.xyz) + 0.5 * slots[slot].inertia * dot(w, w);
         sleepers[t] = v.w >= pool.sleep_after_s ? 1u : 0u;
     }
     barrier();
