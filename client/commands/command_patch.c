@@ -20,7 +20,7 @@
 
 struct patch_options {
     const char *center, *size, *scale, *depth, *seed, *observer, *fill, *mode, *layer, *deadline;
-    const char *material;
+    const char *material, *leave;
     struct args_list bodies;
     const char *velocity, *angular_velocity, *impulse;
     const char *width, *height;
@@ -101,7 +101,7 @@ static enum err_code create_body(const struct patch_options *o, cJSON *body, str
         add_numbers(body, "depth", "depth", o->depth, 1, err) ||
         add_numbers(body, "seed", "seed", o->seed, 1, err) ||
         add_numbers(body, "observer", "observer", o->observer, 3, err) ||
-        add_numbers(body, "deadline-ms", "deadline_ms", o->deadline, 1, err))
+        add_numbers(body, "deadline_ms", "deadline-ms", o->deadline, 1, err))
         return err->code;
     bodies = cJSON_AddArrayToObject(body, "bodies");
     for (size_t i = 0; i < o->bodies.count; i++) {
@@ -122,7 +122,8 @@ static enum err_code create_body(const struct patch_options *o, cJSON *body, str
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     }
     if (!batch_add_text(body, "scale", o->scale) || !batch_add_text(body, "fill", o->fill) ||
-        !batch_add_text(body, "mode", o->mode) || !batch_add_text(body, "layer", o->layer))
+        !batch_add_text(body, "mode", o->mode) || !batch_add_text(body, "layer", o->layer) ||
+        !batch_add_text(body, "leave", o->leave))
         return err_set(err, ERR_NO_MEMORY, "out of memory");
     return ERR_OK;
 }
@@ -403,6 +404,7 @@ static const char *foreign_option(const struct patch_options *o, int allowed)
         {o->fill, FOR_CREATE, "fill"},
         {o->mode, FOR_CREATE, "mode"},
         {o->material, FOR_CREATE, "material"},
+        {o->leave, FOR_CREATE, "leave"},
         {o->layer, FOR_CREATE, "layer"},
         {o->bodies.count, FOR_CREATE, "body"},
         {o->velocity, FOR_PUSH, "velocity"},
@@ -467,6 +469,7 @@ static const struct kota_option patch_table[] = {
            "what is written back: difference (default) or overwrite"),
     OPTION("material", "M", material, "sand pebbles rubble snow",
            "sand, pebbles, rubble, snow, or an object of numbers as JSON"),
+    OPTION("leave", "WORD", leave, "layer", "layer: at its first rest bodies become mesh layers"),
     OPTION("layer", "LAYER", layer, ":layer", "where the locale has several heightfields"),
     {.name = "body",
      .value = "BODY",

@@ -595,6 +595,11 @@ struct kota_request *kota_post_patch(const char *locale, const struct kota_patch
         if (!text_add_json(body, options->scale))
             request_fail(request, "scale is not UTF-8");
     }
+    if (options->leave) {
+        text_adds(body, ",\"leave\":");
+        if (!text_add_json(body, options->leave))
+            request_fail(request, "leave is not UTF-8");
+    }
     if (options->material) {
         text_adds(body, ",\"material\":");
         if (options->material[0] == '{')

@@ -825,6 +825,7 @@ struct kota_patch_options {
     /* "sand", "pebbles", "rubble", "snow", or an object of numbers as JSON; NULL (default): the
        daemon's */
     const char *material;
+    const char *leave; /* "layer": bodies become layers at the first rest; NULL (default): none */
 };
 
 void kota_patch_options_init(struct kota_patch_options *options, size_t size);

@@ -50,19 +50,6 @@ void sand_config_init(struct sand_config *config)
                                    .idle_s = 60};
 }
 
-/* What came of a write, from the writer's thread. */
-struct written {
-    struct sand *sand;
-    struct node *node; /* for the return: the writer must not need memory */
-    uint64_t number;
-    char layer[WORLD_ID_MAX + 1];
-    struct change_origin origin;
-    enum err_code code;
-    uint64_t revision;
-    struct heightfield *field; /* as it is then, a reference; NULL unless ERR_OK */
-    char why[PATCH_REASON_BYTES];
-};
-
 struct node {
     struct node *next;
     struct sand_order order;
@@ -205,6 +192,14 @@ static void on_forget(void *context, uint64_t number)
     report_table_forget(&sand->reports, number);
 }
 
+static void written_free(struct written *written)
+{
+    heightfield_unref(written->field);
+    for (uint32_t i = 0; i < written->left_count; i++)
+        layer_unref(written->left[i].surface);
+    free(written);
+}
+
 static struct heightfield *written_field(const struct written *written,
                                          const struct world_outcome *outcome)
 {
@@ -215,8 +210,8 @@ static struct heightfield *written_field(const struct written *written,
     return layer && layer->field ? heightfield_ref(layer->field) : NULL;
 }
 
-/* On the writer's thread. */
-static void write_done(void *context, const struct world_outcome *outcome)
+/* On the writer's thread, or that of sand_leave. */
+void sand_write_done(void *context, const struct world_outcome *outcome)
 {
     struct written *written = context;
     struct sand *sand = written->sand;
@@ -245,7 +240,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
         .if_revision = revision,
         .fence = start->fence,
         .source = "patch",
-        .done = write_done,
+        .done = sand_write_done,
         .context = written,
     };
     struct err err = {.code = ERR_OK};
@@ -266,11 +261,12 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
     memcpy(change.locale_id, start->locale, sizeof change.locale_id);
     memcpy(change.layer_id, start->layer, sizeof change.layer_id);
     sand->writes++;
-    if (world_submit(sand->world, &change, &err) == ERR_OK)
+    if ((start->leaves ? sand_leave(written, &change, &err)
+                       : world_submit(sand->world, &change, &err)) == ERR_OK)
         return;
     sand->writes--;
     free(node);
-    free(written);
+    written_free(written);
     manager_written(sand->manager, number, err.code, 0, NULL, err.msg, monotonic_s());
 }
 
@@ -414,11 +410,14 @@ static void do_all(struct sand *sand)
             struct written *written = node->written;
 
             sand->writes--;
+            if (written->is_leaving)
+                pthread_join(written->thread, NULL);
+            if (written->code == ERR_OK)
+                manager_left(sand->manager, written->number, written->left, written->left_count);
             /* What this edit made is known from here, not only from the feed. */
             manager_written(sand->manager, written->number, written->code, written->revision,
                             written->field, written->why, monotonic_s());
-            heightfield_unref(written->field);
-            free(written);
+            written_free(written);
         } else {
             do_order(sand, &node->order);
         }

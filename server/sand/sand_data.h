@@ -1,7 +1,7 @@
 /*
  * What the files of the sand thread share: sand.c has the queue and the thread, sand_pool.c the
- * device and its pools, sand_spheres.c the waiting orders for spheres, sand_live.c ground
- * as it moves.
+ * device and its pools, sand_leave.c bodies that become layers, sand_spheres.c the waiting orders
+ * for spheres, sand_live.c ground as it moves.
  */
 #ifndef KOTA_SAND_SAND_DATA_H
 #define KOTA_SAND_SAND_DATA_H
@@ -26,6 +26,27 @@ struct sphere_wait {
     double until_s;
     struct err err;
     struct sphere_wait *next;
+};
+
+/* A write under way, and what came of it. */
+struct written {
+    struct sand *sand;
+    struct node *node; /* for the return: the writer must not need memory */
+    uint64_t number;
+    char layer[WORLD_ID_MAX + 1];
+    struct change_origin origin;
+    /* sand_leave.c: */
+    struct world_change ground; /* the edit; edit.rect.cols 0: there is none */
+    struct vec3 gravity;
+    struct patch_left left[SAND_BODIES_MAX];
+    uint32_t left_count;
+    bool is_leaving; /* by a thread */
+    pthread_t thread;
+    /* from the writer's thread: */
+    enum err_code code;
+    uint64_t revision;
+    struct heightfield *field; /* as it is then, a reference; NULL unless ERR_OK */
+    char why[PATCH_REASON_BYTES];
 };
 
 /* Live values of locales with open patches. */
@@ -84,6 +105,20 @@ struct sand {
 
 /* Starts the thread, unless it runs. The mutex is held. ERR_INTERNAL; ERR_BUSY: the end. */
 enum err_code sand_need_thread(struct sand *sand, struct err *err);
+
+/* The end of a write: it goes back to the sand thread. Any thread. */
+void sand_write_done(void *context, const struct world_outcome *outcome);
+
+/* ---- sand_leave.c, on the sand thread -------------------------------------------------------- */
+
+/*
+ * Writes the ground (which is taken, also on error) together with the bodies of its patch, as
+ * layers, by a thread of its own, which ends with sand_write_done.
+ * ERR_PRECONDITION_FAILED  the locale is at another revision than the change's
+ * ERR_UNPROCESSABLE        a sum beyond float32; ERR_NO_MEMORY, ERR_INTERNAL (no thread)
+ */
+enum err_code sand_leave(struct written *written, const struct world_change *ground,
+                         struct err *err);
 
 /* ---- sand_pool.c, on the sand thread --------------------------------------------------------- */
 

@@ -365,11 +365,17 @@ static struct change_group *group_of(const struct world_change *changes, size_t 
     return group;
 }
 
-enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err)
+enum err_code world_submit_all(struct world *world, const struct world_change *changes,
+                               size_t count, struct err *err)
 {
-    struct change_group *group = group_of(change, 1, err);
+    struct change_group *group = group_of(changes, count, err);
 
     return group ? enqueue(world, group, err) : err->code;
+}
+
+enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err)
+{
+    return world_submit_all(world, change, 1, err);
 }
 
 struct waiter {

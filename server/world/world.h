@@ -292,6 +292,11 @@ enum err_code world_check_bounds(const double bounds_m[4], const double rect_m[4
  */
 enum err_code world_submit(struct world *world, const struct world_change *change, struct err *err);
 
+/* The same for several, as in world_apply_all. The revision that the last one has made, and the
+ * error of the first that was refused, are those of all; each is called back. */
+enum err_code world_submit_all(struct world *world, const struct world_change *changes,
+                               size_t count, struct err *err);
+
 /* Drops the values of a change that is not submitted. */
 void world_drop(const struct world_change *change);
 

@@ -57,6 +57,16 @@ static void put_pose(struct json_writer *w, const struct patch_report_body *body
     put_numbers(w, "angular_velocity", body->angular_velocity, 3);
 }
 
+/* That a body has become. */
+static void put_layer(struct json_writer *w, const char *layer)
+{
+    json_key(w, "layer");
+    if (layer[0] != '\0')
+        json_string(w, layer);
+    else
+        json_null(w);
+}
+
 static void put_bodies(struct json_writer *w, const struct patch_report *report)
 {
     json_key(w, "bodies");
@@ -72,6 +82,7 @@ static void put_bodies(struct json_writer *w, const struct patch_report *report)
         put_number(w, "mass", body->mass_kg);
         put_integer(w, "particles", body->particles);
         put_pose(w, body, i);
+        put_layer(w, body->layer);
         json_end_object(w);
     }
     json_end_array(w);
@@ -196,6 +207,11 @@ void encode_patch(struct json_writer *w, const struct patch_report *report)
     put_estimate(w, report);
     put_number(w, "behind_ms", round(1e3 * report->behind_s));
     put_boolean(w, "closing", report->is_closing);
+    json_key(w, "leave");
+    if (report->leaves)
+        json_string(w, "layer");
+    else
+        json_null(w);
     put_boolean(w, "capped", report->was_capped);
     put_bodies(w, report);
     put_timings(w, report);

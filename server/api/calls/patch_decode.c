@@ -1,6 +1,6 @@
 /*
  * POST …/patches  {"center":[x,y],"size":[w,h],"scale"?,"observer"?,"depth"?,"bodies"?,"seed"?,
- *                  "fill"?,"mode"?,"material"?,"deadline_ms"?,"layer"?}
+ *                  "fill"?,"mode"?,"material"?,"deadline_ms"?,"leave"?,"layer"?}
  * Body            {"model","position","orientation"?,"velocity"?,"angular_velocity"?,
  *                  "mass"?|"density"?}
  *
@@ -35,6 +35,7 @@
 
 static const char *const scale_words[] = {"auto", "fine", "medium", "coarse", NULL};
 static const char *const fill_words[] = {"packed", "stacked", NULL};
+static const char *const leave_words[] = {"layer", NULL};
 static const char *const mode_words[] = {"difference", "overwrite", NULL};
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -304,6 +305,21 @@ static enum err_code decode_deadline(const cJSON *value, double *deadline_s, str
     return ERR_OK;
 }
 
+/* Has the locale room for a layer of each body? */
+static enum err_code check_layers(const struct call *call, struct err *err)
+{
+    const cJSON *bodies = json_given(call->json, "bodies");
+    const size_t layers = call->locale->layer_count +
+                          (size_t)(cJSON_IsArray(bodies) ? cJSON_GetArraySize(bodies) : 0);
+
+    if (layers <= LOCALE_LAYERS_MAX)
+        return ERR_OK;
+    err_limit(err, ERR_WORLD_FULL, LOCALE_LAYERS_MAX, (double)layers,
+              "with one layer a body locale %s would have %zu layers, it takes %d",
+              call->locale->id, layers, LOCALE_LAYERS_MAX);
+    return err_at(err, "/leave");
+}
+
 static enum err_code decode_numbers(struct call *call, struct asked *asked,
                                     struct patch_start *start, struct err *err)
 {
@@ -342,6 +358,12 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     if (value && json_get_word(value, mode_words, &word, err))
         return err_at(err, "/mode");
     start->mode = word == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
+    value = json_given(json, "leave");
+    if (value && json_get_word(value, leave_words, &word, err))
+        return err_at(err, "/leave");
+    start->leaves = value != NULL;
+    if (start->leaves && check_layers(call, err))
+        return err->code;
     return decode_material(call, start, err);
 }
 
@@ -736,9 +758,9 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
 enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, int *awaited,
                            struct err *err)
 {
-    static const char *const items[] = {"center", "size",     "scale",       "observer",
-                                        "depth",  "bodies",   "seed",        "fill",
-                                        "mode",   "material", "deadline_ms", NULL};
+    static const char *const items[] = {"center",      "size",  "scale", "observer", "depth",
+                                        "bodies",      "seed",  "fill",  "mode",     "material",
+                                        "deadline_ms", "leave", NULL};
     static const char *const options[] = {"layer", NODE_PLACED, NULL};
     struct patch_start start = {.field = NULL};
     const struct locale *pinned = call->locale;

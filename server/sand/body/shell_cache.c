@@ -24,6 +24,7 @@ struct shell_ref {
     struct shell shell;
     float (*skin_m)[3]; /* [skin_count] */
     uint32_t skin_count;
+    struct layer *surface; /* the model as rays meet it */
     uint8_t hash[MODEL_HASH_BYTES];
     double radius_m;
     uint32_t refs;          /* atomic */
@@ -61,6 +62,7 @@ void shell_ref_drop(void *ref)
         return;
     shell_free(&shell->shell);
     free(shell->skin_m);
+    layer_unref(shell->surface);
     free(shell);
 }
 
@@ -188,10 +190,14 @@ static struct shell_ref *make(struct shell_cache *cache, const struct model *mod
         if (err->code == ERR_OK)
             skin_points(&mesh, ref->shell.centre, SKIN_STEP * radius_m, &ref->skin_m,
                         &ref->skin_count, err);
+        if (err->code == ERR_OK)
+            ref->surface =
+                layer_create_mesh("body", LAYER_GROUND, &mesh, (struct vec3){0, 0, -1}, NULL, err);
     }
     polygon_set_free(&mesh);
     if (err->code != ERR_OK) {
         shell_free(&ref->shell);
+        free(ref->skin_m);
         free(ref);
         return NULL;
     }
@@ -199,7 +205,7 @@ static struct shell_ref *make(struct shell_cache *cache, const struct model *mod
     ref->radius_m = radius_m;
     memcpy(ref->hash, model->hash, sizeof ref->hash);
     ref->bytes = sizeof *ref + ref->shell.particles * sizeof ref->shell.offsets_m[0] +
-                 ref->skin_count * sizeof ref->skin_m[0];
+                 ref->skin_count * sizeof ref->skin_m[0] + ref->surface->memory_bytes;
     return ref;
 }
 
@@ -228,6 +234,7 @@ void shell_ref_body(struct shell_ref *ref, double mass_kg, struct scaled_model *
         .center_m = {(float)centre.x, (float)centre.y, (float)centre.z},
         .skin_m = ref->skin_m,
         .skin_count = ref->skin_count,
+        .surface = ref->surface,
         .owner = ref,
         .release = shell_ref_drop,
     };

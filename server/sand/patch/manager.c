@@ -153,11 +153,14 @@ static void report_body(const struct patch *patch, const struct patch_member *me
 {
     const struct patch_body *body = &member->body;
 
-    *out = (struct patch_report_body){.is_in = member->is_in,
-                                      .is_removed = member->is_removed,
-                                      .mass_kg = body->shape.shape.mass_kg,
-                                      .particles = body->shape.shape.particles};
+    *out = (struct patch_report_body){
+        .is_in = member->is_in,
+        .is_removed = member->is_removed,
+        .mass_kg = body->shape.shape.mass_kg,
+        .particles = body->shape.shape.particles,
+        .surface = body->shape.surface ? layer_ref(body->shape.surface) : NULL};
     memcpy(out->model, body->model, sizeof out->model);
+    memcpy(out->layer, member->layer, sizeof out->layer);
     memcpy(out->position, body->position, sizeof out->position);
     memcpy(out->orientation, body->orientation, sizeof out->orientation);
     memcpy(out->velocity, body->velocity, sizeof out->velocity);
@@ -218,6 +221,7 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
     report->estimate = start->estimate;
     report->behind_s = patch->behind_s;
     report->is_closing = patch->is_closing;
+    report->leaves = start->leaves;
     report->was_capped = patch->was_capped;
     report->has_ledger = patch->has_ledger;
     report->ledger = patch->ledger;

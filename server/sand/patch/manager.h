@@ -33,7 +33,8 @@ struct manager_calls {
     /* The patch is no longer kept. */
     void (*forget)(void *context, uint64_t number);
     /*
-     * Add these heights (taken, malloc) to the ground, if the locale still is at that revision;
+     * Add these heights (taken, malloc; without columns NULL) to the ground, if the locale still is
+     * at that revision, and of a patch that leaves its bodies make layers of them (manager_leave).
      * manager_written gets the outcome, later or at once.
      */
     void (*write)(void *context, uint64_t number, const struct patch_start *start,
@@ -119,6 +120,15 @@ void manager_end(struct manager *manager, uint64_t number, enum patch_state stat
 void manager_written(struct manager *manager, uint64_t number, enum err_code code,
                      uint64_t revision, const struct heightfield *field, const char *why,
                      double now_s);
+
+/*
+ * The bodies of a patch that become layers, left[SAND_BODIES_MAX], lowered onto the ground as it is
+ * going to be written; returns their number. manager_left: they have, before manager_written.
+ */
+uint32_t manager_leave(struct manager *manager, uint64_t number, const struct heightfield *field,
+                       struct patch_left *left);
+void manager_left(struct manager *manager, uint64_t number, const struct patch_left *left,
+                  uint32_t count);
 
 /*
  * Runs all work that is due at this time. Returns the seconds until its next call, INFINITY when

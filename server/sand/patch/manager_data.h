@@ -13,13 +13,14 @@ enum depth_use { DEPTH_NONE, DEPTH_BEFORE, DEPTH_INSERT, DEPTH_AFTER };
 
 /* A body of a patch. */
 struct patch_member {
-    struct patch_body body; /* freed when it is removed */
-    bool is_in;             /* the engine has it */
-    bool is_removed;        /* its number stays its own */
-    uint32_t index;         /* there */
-    uint64_t in_at;         /* substeps that had been sent then */
-    struct sand_pose pose;  /* the last that is known, once it is in */
-    double lowered_m;       /* at rest, onto the ground as it was written */
+    struct patch_body body;       /* freed when it is removed */
+    bool is_in;                   /* the engine has it */
+    bool is_removed;              /* its number stays its own */
+    uint32_t index;               /* there */
+    uint64_t in_at;               /* substeps that had been sent then */
+    struct sand_pose pose;        /* the last that is known, once it is in */
+    double lowered_m;             /* at rest, onto the ground as it was written */
+    char layer[WORLD_ID_MAX + 1]; /* that it has become; "": none */
 };
 
 struct patch {
@@ -27,7 +28,8 @@ struct patch {
     struct patch_start start; /* emptied when the patch ends */
     enum patch_state state;
     char reason[PATCH_REASON_BYTES];
-    uint32_t slot; /* of its scale, until it ends */
+    char unleft[PATCH_REASON_BYTES]; /* why its bodies have not become layers, or "" */
+    uint32_t slot;                   /* of its scale, until it ends */
     uint32_t granules, filled;
     bool is_begun;      /* the engine's slot is */
     bool is_closing;    /* it ends as soon as it rests and is written */

@@ -476,20 +476,43 @@ static void saved(struct manager *manager, struct patch *patch, const struct hei
     manager_publish(manager, patch, false, now_s);
 }
 
+/* Are there bodies that become layers? */
+static bool is_leaving(const struct patch *patch)
+{
+    bool has_body = false;
+
+    for (uint32_t i = 0; i < patch->member_count; i++)
+        has_body |= patch->members[i].is_in && patch->members[i].body.shape.surface;
+    return patch->start.leaves && has_body;
+}
+
 static void submit(struct manager *manager, struct patch *patch, double now_s)
 {
     const struct sample_rect *rect = &patch->change.rect;
     const size_t bytes = (size_t)rect->cols * rect->rows * sizeof(float);
-    float *heights_m = malloc(bytes);
+    float *heights_m = bytes > 0 ? malloc(bytes) : NULL;
 
-    if (!heights_m) {
+    if (bytes > 0 && !heights_m) {
         manager_finish(manager, patch, PATCH_FAILED, now_s, "no memory for its edit");
         return;
     }
-    memcpy(heights_m, patch->change.heights_m, bytes);
+    if (bytes > 0)
+        memcpy(heights_m, patch->change.heights_m, bytes);
     patch->is_submitted = true;
+    patch->is_closing |= is_leaving(patch); /* what comes now would be lost with its granules */
     manager->calls.write(manager->calls.context, patch->number, &patch->start,
                          patch->start.revision, rect, heights_m);
+}
+
+static void write_rest(struct manager *manager, struct patch *patch, double now_s)
+{
+    if (patch->change.rect.cols > 0 || is_leaving(patch)) {
+        submit(manager, patch, now_s);
+        return;
+    }
+    if (!patch->has_revision)
+        patch->revision = patch->start.revision;
+    saved(manager, patch, NULL, now_s);
 }
 
 static void convert(struct manager *manager, struct patch *patch, double now_s)
@@ -503,13 +526,7 @@ static void convert(struct manager *manager, struct patch *patch, double now_s)
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
         return;
     }
-    if (patch->change.rect.cols > 0) {
-        submit(manager, patch, now_s);
-        return;
-    }
-    if (!patch->has_revision)
-        patch->revision = start->revision;
-    saved(manager, patch, NULL, now_s);
+    write_rest(manager, patch, now_s);
 }
 
 /* On a patch that no body came to nothing has moved but what still trembled. */
@@ -537,9 +554,9 @@ static void go_on_resting(struct manager *manager, struct patch *patch, double n
             make_active(manager, patch, now_s);
     } else if (!patch->is_saved) {
         if (now_s >= patch->write_at_s)
-            submit(manager, patch, now_s);
+            write_rest(manager, patch, now_s);
     } else if (patch->is_closing || now_s - patch->rested_at_s >= manager->limits.linger_s) {
-        manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
+        manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", patch->unleft);
     }
 }
 
@@ -559,7 +576,7 @@ void manager_written(struct manager *manager, uint64_t number, enum err_code cod
         if (patch->is_dropped)
             manager_finish(manager, patch, PATCH_DISCARDED, now_s, DISCARDED_ON_REQUEST);
         else if (!patch->is_begun) /* its device was lost meanwhile */
-            manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", "");
+            manager_finish(manager, patch, PATCH_WRITTEN, now_s, "%s", patch->unleft);
     } else if (patch->is_dropped) {
         manager_finish(manager, patch, PATCH_DISCARDED, now_s, DISCARDED_ON_REQUEST);
     } else if (err_http_status(code) == 404) {
@@ -570,9 +587,47 @@ void manager_written(struct manager *manager, uint64_t number, enum err_code cod
         patch->write_at_s = now_s + WRITE_AGAIN_S; /* until the lease of the ground is lost */
     } else if ((code == ERR_BUSY || code == ERR_NO_MEMORY) && ++patch->write_tries < WRITE_TRIES) {
         patch->write_at_s = now_s + WRITE_AGAIN_S;
+    } else if (is_leaving(patch)) { /* the ground is still to be had */
+        snprintf(patch->unleft, sizeof patch->unleft, "its bodies are not left as layers: %s", why);
+        patch->start.leaves = false;
+        patch->write_at_s = now_s;
     } else {
         manager_finish(manager, patch, PATCH_FAILED, now_s, "it could not be written: %s", why);
     }
+}
+
+uint32_t manager_leave(struct manager *manager, uint64_t number, const struct heightfield *field,
+                       struct patch_left *left)
+{
+    struct patch *patch = manager_find(manager, number);
+    uint32_t count = 0;
+
+    CHECK(patch && patch->is_submitted);
+    if (patch->is_begun)
+        manager_lower(patch, field, manager_engine_of(manager, patch)->config.params.diameter_m);
+    for (uint32_t i = 0; i < patch->member_count; i++) {
+        const struct patch_member *member = &patch->members[i];
+        struct patch_left *one = &left[count];
+
+        if (!member->is_in || !member->body.shape.surface)
+            continue;
+        *one = (struct patch_left){.number = i, .surface = layer_ref(member->body.shape.surface)};
+        patch_pose_out(&member->body.shape, &patch->start.place, &member->pose, one->position,
+                       one->orientation);
+        one->position[2] -= member->lowered_m;
+        count++;
+    }
+    return count;
+}
+
+void manager_left(struct manager *manager, uint64_t number, const struct patch_left *left,
+                  uint32_t count)
+{
+    struct patch *patch = manager_find(manager, number);
+
+    CHECK(patch && patch->is_submitted);
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(patch->members[left[i].number].layer, left[i].layer, sizeof left[i].layer);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

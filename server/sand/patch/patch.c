@@ -62,8 +62,11 @@ struct patch_report *patch_report_ref(struct patch_report *report)
 
 void patch_report_unref(struct patch_report *report)
 {
-    if (report && __atomic_sub_fetch(&report->refs, 1, __ATOMIC_ACQ_REL) == 0)
-        free(report);
+    if (!report || __atomic_sub_fetch(&report->refs, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    for (uint32_t i = 0; i < report->body_count; i++)
+        layer_unref(report->bodies[i].surface);
+    free(report);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -106,10 +109,15 @@ void patch_pose_out(const struct scaled_model *shape, const struct convert_place
                     const struct sand_pose *pose, double position[3], double orientation[4])
 {
     const double corner[3] = {place->low.x, place->low.y, place->z_m};
-    double center[3];
+    const double *q = orientation;
+    double center[3], length;
 
     for (int i = 0; i < 4; i++)
         orientation[i] = pose->q[i];
+    /* the engine's is a unit to float32: what others turn by it would be as much too large */
+    length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    for (int i = 0; i < 4; i++)
+        orientation[i] /= length;
     turned_center(shape, orientation, center);
     for (int i = 0; i < 3; i++)
         position[i] = pose->x[i] + corner[i] - center[i];

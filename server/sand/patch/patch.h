@@ -45,7 +45,8 @@ struct scaled_model {
     float center_m[3];        /* centre of mass in the model's frame */
     const float (*skin_m)[3]; /* [skin_count] points of its surface, about the centre of mass */
     uint32_t skin_count;
-    void *owner; /* the owner of the particles; freed by release, may be NULL */
+    struct layer *surface; /* the model's triangles in its own frame; may be NULL */
+    void *owner;           /* the owner of the particles; freed by release, may be NULL */
     void (*release)(void *owner);
 };
 
@@ -114,6 +115,7 @@ struct patch_start {
     enum convert_fill fill;
     enum convert_mode mode;
     uint64_t seed;
+    bool leaves;       /* its first rest ends it: bodies become layers, with the ground */
     bool has_estimate; /* false: nothing of this device was measured yet */
     struct patch_estimate estimate;
     struct patch_body *bodies; /* malloc */
@@ -136,6 +138,16 @@ struct patch_report_body {
     double position[3], orientation[4], velocity[3], angular_velocity[3];
     double mass_kg;
     uint32_t particles;
+    struct layer *surface;        /* of the model, a reference; NULL: it has none, or is removed */
+    char layer[WORLD_ID_MAX + 1]; /* that it has become; "": none */
+};
+
+/* A body that becomes a layer. */
+struct patch_left {
+    uint32_t number;
+    struct layer *surface;              /* of its model, a reference */
+    double position[3], orientation[4]; /* as of a report */
+    char layer[WORLD_ID_MAX + 1];
 };
 
 /* Everything about a patch at one moment. Immutable, counted. */
@@ -162,7 +174,7 @@ struct patch_report {
     bool has_estimate;
     struct patch_estimate estimate;
     double behind_s; /* how much less was simulated than the clock went on, since it was active */
-    bool is_closing;
+    bool is_closing, leaves;
     bool was_capped; /* it came to rest by the cap */
     bool has_ledger;
     struct mass_ledger ledger;

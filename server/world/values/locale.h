@@ -9,7 +9,7 @@
 
 enum {
     LOCALE_TITLE_BYTES_MAX = 256,
-    LOCALE_LAYERS_MAX = 64 /* every ray tests each of them */
+    LOCALE_LAYERS_MAX = 256 /* every ray tests each of them */
 };
 
 /* Locale to world: p_world = rotation · p + translation. */
