@@ -548,15 +548,32 @@ static void add_member(struct kota_request *request, const char *name, const dou
     ask_vector(request, numbers, count, name, index);
 }
 
+static void add_path(struct kota_request *request, const struct kota_body *body)
+{
+    text_adds(&request->own_body, ",\"path\":[");
+    for (size_t i = 0; i < body->path_count; i++) {
+        text_adds(&request->own_body, i > 0 ? ",{\"position\":" : "{\"position\":");
+        ask_vector(request, body->path[i].position, 3, "position", i);
+        ask_optional(request, "t", body->path[i].t_s);
+        add_member(request, "orientation", body->path[i].orientation, 4, i);
+        text_adds(&request->own_body, "}");
+    }
+    text_adds(&request->own_body, "]");
+}
+
 static void add_body(struct kota_request *request, const struct kota_body *body, size_t index)
 {
     text_adds(&request->own_body, "{\"model\":");
     if (!body->model || !text_add_json(&request->own_body, body->model))
         request_fail(request, "body %zu has no model of UTF-8", index);
-    add_member(request, "position", body->position, 3, index);
-    add_member(request, "orientation", body->orientation, 4, index);
-    add_member(request, "velocity", body->velocity, 3, index);
-    add_member(request, "angular_velocity", body->angular_velocity, 3, index);
+    if (body->path) {
+        add_path(request, body);
+    } else {
+        add_member(request, "position", body->position, 3, index);
+        add_member(request, "orientation", body->orientation, 4, index);
+        add_member(request, "velocity", body->velocity, 3, index);
+        add_member(request, "angular_velocity", body->angular_velocity, 3, index);
+    }
     ask_optional(request, "mass", body->mass_kg);
     ask_optional(request, "density", body->density_kg_m3);
     text_adds(&request->own_body, "}");

@@ -243,8 +243,7 @@ void kota_request_body(struct kota_request *request, const char *media_type, con
                        size_t length);
 void kota_request_body_borrowed(struct kota_request *request, const char *media_type,
                                 const void *bytes, size_t length);
-/* Appends name=value to the query, escaped. "layer", "interp", "mode" … as the document has them.
- */
+/* Appends name=value to the query, escaped. "layer", "interp" … as the document has them. */
 void kota_request_query(struct kota_request *request, const char *name, const char *value);
 void kota_request_query_number(struct kota_request *request, const char *name, double value);
 /* One more header; not one of the body's framing. */
@@ -780,8 +779,7 @@ struct kota_request *kota_terrain_layer(const char *locale);
 struct kota_request *kota_terrain(const char *locale, unsigned z, unsigned x, unsigned y);
 /* TileJSON; options by kota_request_query: encoding, style, void, sampling, layer, v. */
 struct kota_request *kota_dem_json(const char *locale);
-/* A map's tile of heights (XYZ), row 0 in the north; options as above. Error 404: no ground there.
- */
+/* A map's tile of heights (XYZ), row 0 in the north; options as above. 404: no ground there. */
 struct kota_request *kota_dem(const char *locale, unsigned z, unsigned x, unsigned y,
                               enum kota_dem_form form);
 /* A globe's tile, values on its corners and between; option `size`, too. Not KOTA_DEM_PNG_2X. */
@@ -799,13 +797,19 @@ struct kota_request *kota_delete_model(const char *id);
 
 /* ---- patches --------------------------------------------------------------------------------- */
 
+struct kota_path_pose {
+    double t_s, position[3], orientation[4]; /* t_s: simulated, since the body came in */
+};
+
 struct kota_body {
     size_t size;
     const char *model;
     double position[3];
     double orientation[4]; /* x y z w; 0 0 0 1 */
     double velocity[3], angular_velocity[3];
-    double mass_kg, density_kg_m3; /* NaN (default): not given */
+    double mass_kg, density_kg_m3;     /* NaN (default): not given */
+    const struct kota_path_pose *path; /* NULL (default): it falls; else mass_kg is 0 */
+    size_t path_count;
 };
 
 void kota_body_init(struct kota_body *body, size_t size);
@@ -821,10 +825,8 @@ struct kota_patch_options {
     double observer[3];
     const struct kota_body *bodies; /* [body_count] */
     size_t body_count;
-    double deadline_ms; /* NaN (default): not given; a patch that would rest later is refused */
-    /* "sand", "pebbles", "rubble", "snow", or an object of numbers as JSON; NULL (default): the
-       daemon's */
-    const char *material;
+    double deadline_ms;   /* NaN (default): not given; a patch that would rest later is refused */
+    const char *material; /* a word, or an object of numbers as JSON; NULL (default): not given */
     const char *leave; /* "layer": bodies become layers at the first rest; NULL (default): none */
 };
 
@@ -856,6 +858,7 @@ struct kota_pose {
     const char *model; /* borrowed */
     bool held;         /* it waits until the patch is active */
     double position[3], orientation[4], velocity[3], angular_velocity[3];
+    double force_n[3], torque_nm[3]; /* of granules, mean since the pose before; 0: not said */
 };
 
 struct kota_request *kota_patches(const char *locale);

@@ -210,5 +210,9 @@ bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
         !read_vector(item, "velocity", pose->velocity, 3) ||
         !read_vector(item, "angular_velocity", pose->angular_velocity, 3))
         return read_fail(answer, "body %zu has no pose", body_index);
+    memset(pose->force_n, 0, sizeof(pose->force_n));
+    memset(pose->torque_nm, 0, sizeof(pose->torque_nm));
+    read_vector(item, "force", pose->force_n, 3);
+    read_vector(item, "torque", pose->torque_nm, 3);
     return true;
 }

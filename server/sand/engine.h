@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "sand/granular.h"
+#include "sand/path.h"
 
 #define SAND_SLOTS_MAX 64
 #define SAND_BODIES_MAX 64
@@ -53,8 +54,11 @@ struct sand_slot_begin {
 struct sand_shape {
     const float (*offsets_m)[3]; /* [particles], from the centre of mass, body frame */
     uint32_t particles;          /* >= 1 */
-    float mass_kg;               /* > 0 */
+    float mass_kg;               /* > 0; with a path it is not looked at */
     float inertia[3][3];         /* kg m2, about the centre, body frame, positive definite */
+    /* Of a kinematic body: it follows it, nothing pushes it. Borrowed as long as the body is in its
+       slot. NULL: a free body. */
+    const struct sand_path *path;
 };
 
 struct sand_pose {
@@ -62,6 +66,13 @@ struct sand_pose {
     float q[4]; /* x y z w */
     float v[3];
     float w[3];
+};
+
+/* What granules did to a body: sums over the substeps in which it or they were awake. */
+struct sand_forces {
+    double force_n[3];
+    double torque_nm[3]; /* about its centre of mass; both along the slot's axes */
+    uint32_t substeps;   /* modulo 2^32 */
 };
 
 enum sand_phase {
@@ -104,6 +115,7 @@ struct sand_status {
     float pass_ms[SAND_PASS_COUNT]; /* the same by pass; 0 on the C engine */
     uint64_t body_alive;            /* bit b: pose[b] is a body */
     struct sand_pose pose[SAND_BODIES_MAX];
+    struct sand_forces forces[SAND_BODIES_MAX];
 };
 
 /*
@@ -202,7 +214,8 @@ static inline void sand_slot_calm(struct sand_engine *engine, uint32_t slot, flo
 
 /*
  * Adds a body; *body is its index in the slot, the lowest that is free. Velocities above
- * params.speed_max are cut. ERR_BAD_INPUT: not finite, mass or inertia not positive.
+ * params.speed_max are cut. One with a path is where that begins; its pose is not looked at, and
+ * it takes no velocity nor impulse. ERR_BAD_INPUT: not finite, mass or inertia not positive.
  * ERR_UNPROCESSABLE: more than bodies_max or particles_max.
  */
 static inline enum err_code sand_body_add(struct sand_engine *engine, uint32_t slot,

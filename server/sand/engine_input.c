@@ -183,12 +183,16 @@ enum err_code engine_body_make(const struct granular_params *params, const struc
                                struct err *err)
 {
     double reach = 0, q_length = 1;
+    struct sand_pose first;
 
     CHECK(shape->particles >= 1);
     memset(body, 0, sizeof(*body));
-    if (pose_check(params, shape, pose, &q_length, err))
+    if (shape->path) {
+        sand_path_at(shape->path, 0, (double)params->dt_s, &first);
+        pose = &first;
+    } else if (pose_check(params, shape, pose, &q_length, err)) {
         return err->code;
-    if (!inertia_set(body, shape->inertia))
+    } else if (!inertia_set(body, shape->inertia))
         return err_set(err, ERR_BAD_INPUT, "the inertia of the body is not positive definite");
     for (uint32_t p = 0; p < shape->particles; p++) {
         if (!all_finite(shape->offsets_m[p], 3))
@@ -196,15 +200,25 @@ enum err_code engine_body_make(const struct granular_params *params, const struc
         reach = fmax(reach, length_of(shape->offsets_m[p]));
     }
     memcpy(body->x, pose->x, sizeof(pose->x));
-    body->x[3] = 1 / shape->mass_kg;
+    body->x[3] = shape->path ? 0 : 1 / shape->mass_kg;
     for (int i = 0; i < 4; i++)
         body->q[i] = (float)(pose->q[i] / q_length);
     body->w[3] = (float)reach + params->radius_m;
     body->particle_count = shape->particles;
-    body->soft = granular_soft(params, shape->mass_kg, shape->particles);
+    body->soft =
+        shape->path ? GRANULAR_SOFT_PATH : granular_soft(params, shape->mass_kg, shape->particles);
     engine_velocity_cut(body->v, pose->v, params->speed_max);
     engine_velocity_cut(body->w, pose->w, params->speed_max / body->w[3]);
     return ERR_OK;
+}
+
+void engine_forces_get(const struct granular_body *body, struct sand_forces *out)
+{
+    for (int i = 0; i < 3; i++) {
+        out->force_n[i] = (double)body->force.sum[i] - (double)body->force.rest[i];
+        out->torque_nm[i] = (double)body->torque.sum[i] - (double)body->torque.rest[i];
+    }
+    out->substeps = body->summed;
 }
 
 uint32_t engine_particles_find(const uint32_t *body, uint32_t particles_end, uint32_t particles_max,

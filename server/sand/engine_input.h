@@ -40,6 +40,9 @@ enum err_code engine_body_make(const struct granular_params *params, const struc
                                const struct sand_pose *pose, struct granular_body *body,
                                struct err *err);
 
+/* The sums of a body's record. */
+void engine_forces_get(const struct granular_body *body, struct sand_forces *out);
+
 /* in, cut to the length `most`. */
 void engine_velocity_cut(float out[3], const float in[3], float most);
 

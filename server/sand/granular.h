@@ -81,9 +81,14 @@ struct granule {
     float w[4]; /* angular velocity, local frame; [3]: 0 */
 };
 
-/* One free body, 176 bytes: the shell of a model. */
+/* A long sum of float32: what rounding took from it is kept beside it (W. Kahan 1965). */
+struct granular_sum {
+    float sum[4], rest[4]; /* the sum is sum - rest; [3]: 0 */
+};
+
+/* One body, 240 bytes: the shell of a model. */
 struct granular_body {
-    float x[4]; /* centre of mass; [3]: 1 / mass [1/kg] */
+    float x[4]; /* centre of mass; [3]: 1 / mass [1/kg], 0: it follows a path */
     float q[4];
     float v[4];          /* [3]: seconds it has been slow */
     float w[4];          /* [3]: largest distance of a particle's far side from the centre [m] */
@@ -92,7 +97,9 @@ struct granular_body {
     uint32_t particle_first;     /* in the slot's particles */
     uint32_t particle_count;     /* 0: this entry is free */
     float soft;                  /* factor of k_n and gamma_n at its contacts: granular_soft */
-    uint32_t pad;
+    uint32_t summed;             /* substeps that are in the sums, modulo 2^32 */
+    struct granular_sum force;   /* of granules on it [N] */
+    struct granular_sum torque;  /* and about its centre [N m] */
 };
 
 /* One shell particle, 16 bytes. */
@@ -120,6 +127,12 @@ struct granular_box {
     uint32_t cells[3]; /* of cell_m; the first begins at 0, 0, z_low. Spheres beyond are counted to
                           the outermost cell, which is right and only slower. */
 };
+
+/*
+ * Of a body on a path: stiffer than what it meets, whose factor counts then. Where it meets the
+ * ground or its like nothing gives way, and no force is counted.
+ */
+#define GRANULAR_SOFT_PATH 1e6f
 
 /*
  * The factor of k_n and gamma_n at a body's contacts, so that the same dt is stable for a light

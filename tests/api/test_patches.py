@@ -3,6 +3,7 @@
 Of coarse granules in make test, of medium ones in make test-all.
 """
 import json
+import math
 import re
 import os
 import shutil
@@ -13,8 +14,8 @@ import time
 from daemon import F32, SLOW, Daemon, check, equal, problem
 from events import Stream
 from models import BOX
-from sand import box as cube
-from tap import ALL, near, run, test
+from sand import box as cube, check_ledger
+from tap import ALL, near, near_all, run, test
 
 SIDE = 24
 ENDS = ("written", "discarded", "failed")
@@ -576,6 +577,117 @@ def _():
         equal(daemon.ask("DELETE", where + "?discard=true").status, 200, "discarded")
     equal(len({looks[name] for name in ("sand", "pebbles", "rubble", "snow")}), 4, "pictures")
     equal(looks["None"], looks["sand"], "the daemon's own")
+
+
+def poses_of(where, on=daemon):
+    """All events of a patch, to its end."""
+    with Stream(on.port, where + "/events") as stream:
+        events = []
+        while True:
+            event = stream.event()
+            if event is None:
+                return events
+            events.append(event)
+            if event.name == "state" and event.data["state"] in ENDS:
+                return events
+
+
+@test("a shovel goes its way through the sand; its forces are told, and the ledger closes")
+def _():
+    with Daemon("--gpu", "cpu", "--patch-speed", "100", "--patch-pause-ms", "300",
+                "--patch-linger-ms", "0", "--patch-granules", "2000") as other:
+        other.put("/v1/models/box", BOX, media="model/obj")
+        make("dug", on=other)
+        before = samples("dug", on=other)
+        half = 0.5 ** 0.5
+        path = [{"t": 0.2, "position": [5, 6, 1.2]},
+                {"t": 0.9, "position": [5, 6, 0]},
+                {"t": 2, "position": [6.8, 6, 0], "orientation": [0, 0, half, half]},
+                {"t": 2.6, "position": [6.8, 6, 2], "orientation": [0, 0, half, half]}]
+        where = post("dug", on=other, bodies=[{"model": "box", "mass": 0, "path": path}],
+                     seed=3).headers["location"]
+        events = poses_of(where, on=other)
+        patch = other.ok("GET", where)
+        equal((patch["state"], patch["bodies"][0]["mass"]), ("written", 0), "its end")
+        poses = [event.data for event in events if event.name == "poses" and event.data["bodies"]]
+        on_way = next(p for p in poses if 0.1 < p["bodies"][0]["position"][2] < 1.1)
+        came_in = on_way["time_s"] - 0.2 - 0.7 * (1 - on_way["bodies"][0]["position"][2] / 1.2)
+        seen = 0
+        for pose in poses:
+            body, told = pose["bodies"][0], pose["time_s"] - came_in
+            i = next((i for i in range(1, 4) if told < path[i]["t"]), 3)
+            a, b = path[i - 1], path[i]
+            part = min(max((told - a["t"]) / (b["t"] - a["t"]), 0), 1)
+            for k in range(3):
+                near(body["position"][k], a["position"][k] + part * (b["position"][k] - a["position"][k]),
+                     f"{told} s: position {k}", 1e-3)
+            seen += math.hypot(*body["force"]) > 100
+        check(seen >= 3, f"no force in {len(poses)} poses")
+        near_all(patch["bodies"][0]["position"], path[-1]["position"], "the end of the path", 1e-5)
+        near_all(patch["bodies"][0]["orientation"], path[-1]["orientation"], "and how", 1e-5)
+        ledger = check_ledger(patch["mass_ledger"])
+        check(ledger["moved_m3"] > 0.02, f"nothing was moved: {ledger}")
+        after = samples("dug", on=other)
+        near(ledger["lost_m3"], 0.25 * (sum(before) - sum(after)), "what was lost", 1e-4)
+
+
+@test("a patch waits for the end of a path, also in its pauses; such a body takes no push")
+def _():
+    with Daemon("--gpu", "cpu", "--patch-speed", "100", "--patch-pause-ms", "300",
+                "--patch-linger-ms", "0", "--patch-granules", "2000") as other:
+        other.put("/v1/models/box", BOX, media="model/obj")
+        make("way", on=other)
+        where = post("way", on=other, bodies=[{"model": "box", "mass": 0, "position": [6, 6, 5], "path": [
+            {"t": 0, "position": [6, 6, 3]}, {"t": 30, "position": [6, 6.5, 3]}]}]).headers["location"]
+        wait(where, "active", on=other)
+        problem(other.ask("PATCH", where + "/bodies/0", {"impulse": [0, 0, -1]}), 422, "path")
+        equal(other.ask("DELETE", where + "/bodies/0").status, 200, "removed")
+        patch = wait(where, "written", on=other)
+        check(patch["time_s"] < 20, f"it went on to the end of the path: {patch['time_s']}")
+        make("stay", on=other)
+        where = post("stay", on=other, bodies=[{"model": "box", "mass": 0, "path": [
+            {"t": 0, "position": [6, 6, 3]}, {"t": 2, "position": [6, 6, 3]}]}]).headers["location"]
+        patch = wait(where, "written", on=other)
+        check(patch["time_s"] > 2.3, f"it rested in a pause of the path: {patch['time_s']}")
+
+
+@test("paths that cannot be are refused with field, value and limit")
+def _():
+    make("paths")
+    good = [{"t": 0, "position": [6, 6, 2]}, {"t": 1, "position": [6.5, 6, 1]}]
+
+    def bad(pointer, status, word, path=good, limit=None, **more):
+        body = {"model": "box", "mass": 0, "path": path, **more}
+        said = post("paths", status, bodies=[{k: v for k, v in body.items() if v is not None}])
+        problem(said, status, word, pointer="/bodies/0" + pointer, limit=limit)
+
+    def second(**more):
+        return [good[0], {**good[1], **more}]
+
+    bad("/mass", 422, "needs a path", path=None, position=[6, 6, 2], limit=1e9)
+    bad("/mass", 422, "mass 0", mass=3, limit=0)
+    bad("/mass", 400, "mass 0", mass=None)
+    bad("/density", 400, "both", density=3)
+    bad("/path", 400, "array", path={})
+    bad("/path", 422, "poses", path=[], limit=1)
+    bad("/path", 422, "1001", path=[{"t": i / 2, "position": [6, 6, 2]} for i in range(1001)], limit=1000)
+    bad("/path/1/t", 422, "ascend", path=second(t=0), limit=0)
+    bad("/path/0/t", 422, "ascend", path=[{**good[0], "t": -1}], limit=0)
+    bad("/path/1/t", 422, "600", path=second(t=601), limit=600)
+    bad("/path/1/t", 400, "number", path=second(t="1"))
+    bad("/path/1/position", 400, "position", path=[good[0], {"t": 1}])
+    bad("/path/1/position", 400, "3", path=second(position=[1, 2]))
+    bad("/path/1/orientation", 400, "unit", path=second(orientation=[0, 0, 0, 2]), limit=1)
+    bad("/path/1/nonsense", 400, "nonsense", path=second(nonsense=1))
+    bad("/path/1/position", 422, "outside", path=second(position=[4.1, 6, 2]))
+    bad("/path/1/position", 422, "above", path=second(position=[6, 6, 40]), limit=20)
+    bad("/path/1/position", 422, "in the ground", path=second(position=[6, 6, -5]))
+    bad("/path/0/position", 422, "in the ground", path=[{"t": 0, "position": [6, 6, -1]}])
+    bad("/path/1/position", 422, "m/s", path=second(t=0.001))
+    bad("/path/1/orientation", 422, "rad/s",
+        path=[good[0], {"t": 0.001, "position": [6, 6, 2], "orientation": [0, 0, 1, 0]}])
+    bad("/velocity", 400, "path", velocity=[0, 0, 1])
+    bad("/angular_velocity", 400, "path", angular_velocity=[0, 0, 1])
 
 
 @test("answers to writes name a revision, and DELETE looks at If-Match, too")

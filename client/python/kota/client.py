@@ -621,7 +621,8 @@ class Client:
 
     def post_patch_body(self, locale: str, patch: int, body: Mapping[str, Any],
                         **options: Any) -> Answer:
-        """Adds a body: {"model", "position"}; orientation (x y z w), velocity, angular_velocity,
+        """Adds a body: {"model", "position"}, or {"model", "mass": 0, "path": [{"t", "position",
+        "orientation"}]} which nothing pushes; orientation (x y z w), velocity, angular_velocity,
         mass (kg) or density (kg/m3)."""
         return self._write("POST", _place(locale, "patches", patch, "bodies"), options, json=body)
 

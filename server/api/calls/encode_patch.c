@@ -55,6 +55,8 @@ static void put_pose(struct json_writer *w, const struct patch_report_body *body
     put_numbers(w, "orientation", body->orientation, 4);
     put_numbers(w, "velocity", body->velocity, 3);
     put_numbers(w, "angular_velocity", body->angular_velocity, 3);
+    put_numbers(w, "force", body->force_n, 3);
+    put_numbers(w, "torque", body->torque_nm, 3);
 }
 
 /* That a body has become. */

@@ -3,6 +3,7 @@
  *                  "fill"?,"mode"?,"material"?,"deadline_ms"?,"leave"?,"layer"?}
  * Body            {"model","position","orientation"?,"velocity"?,"angular_velocity"?,
  *                  "mass"?|"density"?}
+ *                 {"model","mass":0,"path":[{"t","position","orientation"?}…]}
  *
  * Everything that can be refused is refused here, before the sand thread gets it: numbers, the
  * place on the field, the shells of the models (kept by their hash, shell_cache.h), where bodies
@@ -36,6 +37,9 @@
 static const char *const scale_words[] = {"auto", "fine", "medium", "coarse", NULL};
 static const char *const fill_words[] = {"packed", "stacked", NULL};
 static const char *const leave_words[] = {"layer", NULL};
+static const char *const body_members[] = {
+    "model", "position", "orientation", "velocity", "angular_velocity",
+    "mass",  "density",  "path",        NULL};
 static const char *const mode_words[] = {"difference", "overwrite", NULL};
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -50,6 +54,15 @@ static enum err_code given_numbers(const cJSON *object, const char *name, const 
     if (value && json_get_numbers(value, count, out, err))
         return err_at(err, "%s/%s", place, name);
     return ERR_OK;
+}
+
+/* Puts the place of an object before the pointer within it. */
+static enum err_code at_place(struct err *err, const char *place)
+{
+    char pointer[sizeof err->pointer];
+
+    memcpy(pointer, err->pointer, sizeof pointer);
+    return err_at(err, "%s%s", place, pointer);
 }
 
 static enum err_code unit_quaternion(double q[4], const char *place, struct err *err)
@@ -80,10 +93,20 @@ static enum err_code decode_mass(const cJSON *json, const char *place, double vo
     }
     if ((mass || density) && json_get_number(mass ? mass : density, &value, err))
         return err_at(err, "%s/%s", place, name);
+    if (mass && value == 0 && json_given(json, "path")) {
+        *mass_kg = 0;
+        return ERR_OK;
+    }
+    if (json_given(json, "path")) {
+        err_limit(err, ERR_UNPROCESSABLE, 0, value, "a body with a path has mass 0, not a %s of %g",
+                  name, value);
+        return err_at(err, "%s/%s", place, name);
+    }
     if (!(value > 0) || value > (mass ? MASS_MAX_KG : DENSITY_MAX)) {
         err_limit(err, ERR_UNPROCESSABLE, mass ? MASS_MAX_KG : DENSITY_MAX, value,
-                  "%s is %g %s, it must be above 0 and at most %g", name, value,
-                  mass ? "kg" : "kg/m3", mass ? MASS_MAX_KG : DENSITY_MAX);
+                  "%s is %g %s, it must be above 0 and at most %g%s", name, value,
+                  mass ? "kg" : "kg/m3", mass ? MASS_MAX_KG : DENSITY_MAX,
+                  mass && value == 0 ? "; a mass of 0 needs a path" : "");
         return err_at(err, "%s/%s", place, name);
     }
     *mass_kg = mass ? value : value * volume_m3;
@@ -110,6 +133,89 @@ static const struct model *find_model(const struct call *call, const cJSON *json
     return model;
 }
 
+/* Pose i of a path; `before` is the one before it, NULL for the first. */
+static enum err_code decode_path_pose(const cJSON *json, const char *place,
+                                      const struct sand_path_pose *before,
+                                      struct sand_path_pose *out, struct err *err)
+{
+    static const char *const members[] = {"t", "position", "orientation", NULL};
+    const double least_s = before ? before->t_s : 0;
+    bool is_given;
+
+    *out = (struct sand_path_pose){.orientation = {0, 0, 0, 1}};
+    if (json_only_members(json, members, place, err))
+        return err->code;
+    if (json_get_number(json_given(json, "t"), &out->t_s, err))
+        return err_at(err, "%s/t", place);
+    if (!(before ? out->t_s > least_s : out->t_s >= 0) || out->t_s > PATCH_PATH_S_MAX) {
+        const bool is_late = out->t_s > PATCH_PATH_S_MAX;
+
+        err_limit(err, ERR_UNPROCESSABLE, is_late ? PATCH_PATH_S_MAX : least_s, out->t_s,
+                  "t is %g s; the times of a path ascend, from 0 to %g s at most%s", out->t_s,
+                  PATCH_PATH_S_MAX,
+                  is_late  ? ""
+                  : before ? ", and the one before is not less"
+                           : "");
+        return err_at(err, "%s/t", place);
+    }
+    if (given_numbers(json, "position", place, 3, out->position, &is_given, err))
+        return err->code;
+    if (!is_given) {
+        err_set(err, ERR_BAD_INPUT, "a pose needs a position [x,y,z]");
+        return err_at(err, "%s/position", place);
+    }
+    return given_numbers(json, "orientation", place, 4, out->orientation, &is_given, err)
+               ? err->code
+               : unit_quaternion(out->orientation, place, err);
+}
+
+/* Of a kinematic body, which begins where its path does. */
+static enum err_code decode_path(const cJSON *json, const char *place, struct patch_body *body,
+                                 struct err *err)
+{
+    const cJSON *array = json_given(json, "path"), *item;
+    const int count = cJSON_GetArraySize(array);
+    char at[96];
+
+    if (!cJSON_IsArray(array)) {
+        err_set(err, ERR_BAD_INPUT, "path is an array, not %s", json_kind(array));
+        return err_at(err, "%s/path", place);
+    }
+    if (count < 1 || count > PATCH_PATH_POSES_MAX) {
+        err_limit(err, ERR_UNPROCESSABLE, count < 1 ? 1 : PATCH_PATH_POSES_MAX, count,
+                  "a path of %d poses; it has 1 to %d", count, PATCH_PATH_POSES_MAX);
+        return err_at(err, "%s/path", place);
+    }
+    if (!json_given(json, "mass")) {
+        err_set(err, ERR_BAD_INPUT, "a body with a path has mass 0");
+        return err_at(err, "%s/mass", place);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const char *const name = i ? "angular_velocity" : "velocity";
+
+        if (!json_given(json, name))
+            continue;
+        err_set(err, ERR_BAD_INPUT, "a body with a path has the %s of its path", name);
+        return err_at(err, "%s/%s", place, name);
+    }
+    body->path = calloc(1, sizeof *body->path + (size_t)count * sizeof body->path->poses[0]);
+    if (!body->path)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a path of %d poses", count);
+    cJSON_ArrayForEach(item, array)
+    {
+        struct sand_path_pose *poses = body->path->poses;
+        const uint32_t i = body->path->count;
+
+        snprintf(at, sizeof at, "%s/path/%u", place, i);
+        if (decode_path_pose(item, at, i > 0 ? &poses[i - 1] : NULL, &poses[i], err))
+            return err->code;
+        body->path->count++;
+    }
+    memcpy(body->position, body->path->poses[0].position, sizeof body->position);
+    memcpy(body->orientation, body->path->poses[0].orientation, sizeof body->orientation);
+    return ERR_OK;
+}
+
 static enum err_code decode_poses(const cJSON *json, const char *place, struct patch_body *body,
                                   struct err *err)
 {
@@ -117,7 +223,7 @@ static enum err_code decode_poses(const cJSON *json, const char *place, struct p
 
     if (given_numbers(json, "position", place, 3, body->position, &is_given, err))
         return err->code;
-    if (!is_given) {
+    if (!is_given && !json_given(json, "path")) {
         err_set(err, ERR_BAD_INPUT, "a body needs a position [x,y,z]");
         return err_at(err, "%s/position", place);
     }
@@ -128,16 +234,7 @@ static enum err_code decode_poses(const cJSON *json, const char *place, struct p
     if (given_numbers(json, "velocity", place, 3, body->velocity, &is_given, err) ||
         given_numbers(json, "angular_velocity", place, 3, body->angular_velocity, &is_given, err))
         return err->code;
-    return ERR_OK;
-}
-
-/* Puts the place of the body before the pointer within it. */
-static enum err_code at_body(struct err *err, const char *place)
-{
-    char pointer[sizeof err->pointer];
-
-    memcpy(pointer, err->pointer, sizeof pointer);
-    return err_at(err, "%s%s", place, pointer);
+    return json_given(json, "path") ? decode_path(json, place, body, err) : ERR_OK;
 }
 
 static enum err_code decode_body(struct call *call, const cJSON *json, const char *place,
@@ -145,28 +242,30 @@ static enum err_code decode_body(struct call *call, const cJSON *json, const cha
                                  const struct granular_params *params, struct patch_body *out,
                                  struct err *err)
 {
-    static const char *const members[] = {"model", "position",         "orientation", "velocity",
-                                          "mass",  "angular_velocity", "density",     NULL};
     struct patch_body body = {.shape = {.release = NULL}};
     const struct model *model;
     struct shell_ref *shell;
     double mass_kg = 0;
 
-    if (json_only_members(json, members, place, err))
+    if (json_only_members(json, body_members, place, err))
         return err->code;
     model = find_model(call, json, place, err);
     if (!model || decode_poses(json, place, &body, err) ||
-        decode_mass(json, place, model->solid.volume_m3, &mass_kg, err))
+        decode_mass(json, place, model->solid.volume_m3, &mass_kg, err)) {
+        patch_body_free(&body);
         return err->code;
+    }
     memcpy(body.model, model->id, sizeof body.model);
     shell = shell_cache_get(call->api->shells, model, params->radius_m, &call_limits(call)->polygon,
                             err);
-    if (!shell)
+    if (!shell) {
+        patch_body_free(&body);
         return err_at(err, "%s/model", place);
+    }
     shell_ref_body(shell, mass_kg, &body.shape); /* keeps the reference */
     if (patch_body_check(&body, start->field, &start->place, params, err)) {
         patch_body_free(&body);
-        return at_body(err, place);
+        return at_place(err, place);
     }
     *out = body;
     return ERR_OK;
@@ -402,11 +501,19 @@ static void look_at_bodies(struct call *call, const struct heightfield *field, s
         const struct model *model = cJSON_IsString(name)
                                         ? model_list_find(call->snapshot->models, name->valuestring)
                                         : NULL;
-        double at[3], v[3] = {0, 0, 0}, above_m = 0;
+        const cJSON *path = json_given(item, "path");
+        double at[3], v[3] = {0, 0, 0}, above_m = 0, last_s;
         struct ground_point ground;
         struct err ignored;
         bool is_given;
 
+        if (cJSON_GetArraySize(path) > 0 &&
+            !json_get_number(
+                json_given(cJSON_GetArrayItem(path, cJSON_GetArraySize(path) - 1), "t"), &last_s,
+                &ignored)) {
+            asked->fall_s = fmax(asked->fall_s, fmin(last_s, PATCH_PATH_S_MAX));
+            continue;
+        }
         if (!model || given_numbers(item, "position", "", 3, at, &is_given, &ignored) ||
             !is_given || given_numbers(item, "velocity", "", 3, v, &is_given, &ignored))
             continue;
@@ -784,13 +891,11 @@ enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,
                                 struct patch_body *out, struct err *err)
 {
-    static const char *const items[] = {"model", "position",         "orientation", "velocity",
-                                        "mass",  "angular_velocity", "density",     NULL};
     const struct layer *layer = call->locale ? locale_layer(call->locale, report->layer) : NULL;
     struct patch_start start = {.place = report->place};
     struct sand_engine_config config;
 
-    if (options_open_json(call, items, NULL, err))
+    if (options_open_json(call, body_members, NULL, err))
         return err->code;
     if (!layer || !layer->field)
         return err_set(err, ERR_CONFLICT, "the layer %s of the patch is gone", report->layer);

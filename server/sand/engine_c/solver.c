@@ -27,6 +27,8 @@ static void slot_free(struct slot *slot)
 {
     free(slot->mover);
     free(slot->body);
+    free(slot->path);
+    free(slot->came_in);
     free(slot->particle_body);
     free(slot->offset);
     free(slot->bed_m);
@@ -35,6 +37,7 @@ static void slot_free(struct slot *slot)
     free(slot->particle_list);
     free(slot->listed);
     free(slot->load);
+    free(slot->by_granules);
     free(slot->cell);
     free(slot->next);
     free(slot->awake);
@@ -66,6 +69,8 @@ static bool slot_allocate(struct slot *slot, const struct solver *solver, uint64
 
     slot->mover = take(ground_mover(solver) + 1, sizeof(*slot->mover), bytes);
     slot->body = take(config->bodies_max, sizeof(*slot->body), bytes);
+    slot->path = take(config->bodies_max, sizeof(*slot->path), bytes);
+    slot->came_in = take(config->bodies_max, sizeof(*slot->came_in), bytes);
     slot->particle_body = take(config->particles_max, sizeof(*slot->particle_body), bytes);
     slot->offset = take(config->particles_max, sizeof(*slot->offset), bytes);
     slot->bed_m = take(config->bed_max, sizeof(*slot->bed_m), bytes);
@@ -75,6 +80,7 @@ static bool slot_allocate(struct slot *slot, const struct solver *solver, uint64
     slot->particle_list = take(config->particles_max, sizeof(*slot->particle_list), bytes);
     slot->listed = take(clusters, sizeof(*slot->listed), bytes);
     slot->load = take(clusters, sizeof(*slot->load), bytes);
+    slot->by_granules = take(config->particles_max, sizeof(*slot->by_granules), bytes);
     slot->cell = take(clusters, sizeof(*slot->cell), bytes);
     slot->next = take(clusters, sizeof(*slot->next), bytes);
     slot->awake = take(words, sizeof(*slot->awake), bytes);
@@ -83,10 +89,11 @@ static bool slot_allocate(struct slot *slot, const struct solver *solver, uint64
     slot->beside = take(words, sizeof(*slot->beside), bytes);
     slot->border = take(words, sizeof(*slot->border), bytes);
     slot->head = take(cells_room(config), sizeof(*slot->head), bytes);
-    return slot->mover && slot->body && slot->particle_body && slot->offset && slot->bed_m &&
-           slot->position && slot->granule_list && slot->particle_list && slot->listed &&
-           slot->load && slot->cell && slot->next && slot->awake && slot->hot && slot->crowded &&
-           slot->beside && slot->border && slot->head;
+    return slot->mover && slot->body && slot->path && slot->came_in && slot->particle_body &&
+           slot->offset && slot->bed_m && slot->by_granules && slot->position &&
+           slot->granule_list && slot->particle_list && slot->listed && slot->load && slot->cell &&
+           slot->next && slot->awake && slot->hot && slot->crowded && slot->beside &&
+           slot->border && slot->head;
 }
 
 /* What rests, as stiff as its partner, and the sphere that nothing touches. */
@@ -278,6 +285,8 @@ static enum err_code solver_body_add(struct sand_engine *engine, uint32_t index,
                          shape->particles, config->particles_max);
     body.particle_first = first;
     slot->body[b] = body;
+    slot->path[b] = shape->path;
+    slot->came_in[b] = slot->steps;
     slot->mover[body_mover(solver, b)].x[3] = body.soft;
     slot->mover[body_mover(solver, b)].w[3] = INFINITY;
     for (uint32_t p = 0; p < shape->particles; p++) {
@@ -333,6 +342,7 @@ static void solver_body_velocity(struct sand_engine *engine, uint32_t index, uin
     const struct granular_params *params = &engine->config.params;
     struct granular_body *body = used_body(used_slot(engine, index), b);
 
+    CHECK(body->x[3] > 0);
     if (v)
         engine_velocity_cut(body->v, v, params->speed_max);
     if (w)
@@ -347,6 +357,7 @@ static void solver_body_impulse(struct sand_engine *engine, uint32_t index, uint
     struct granular_body *body = used_body(used_slot(engine, index), b);
     float v[3];
 
+    CHECK(body->x[3] > 0);
     for (int i = 0; i < 3; i++)
         v[i] = body->v[i] + impulse[i] * body->x[3];
     engine_velocity_cut(body->v, v, params->speed_max);

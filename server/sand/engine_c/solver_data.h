@@ -139,10 +139,12 @@ struct slot {
      * [m], INFINITY when there was none. A body is copied here before each step.
      */
     struct granule *mover;
-    /* [bodies_max], [particles_max] twice, [bed_max] */
+    /* [bodies_max] three times, [particles_max] twice, [bed_max] */
     struct granular_body *body;
-    uint32_t *particle_body; /* GRANULAR_BODY_NONE: the particle is free */
-    float (*offset)[3];      /* of a particle, from its body's centre, body frame */
+    const struct sand_path **path; /* NULL: the body is free */
+    uint64_t *came_in;             /* steps then */
+    uint32_t *particle_body;       /* GRANULAR_BODY_NONE: the particle is free */
+    float (*offset)[3];            /* of a particle, from its body's centre, body frame */
     float *bed_m;
 
     /* By id of sphere, and one more that nothing touches; [3]: bits of the mover's index. */
@@ -153,7 +155,8 @@ struct slot {
     struct particle_list *particle_list;
     uint8_t *listed; /* entries */
     struct load *load;
-    uint32_t *cell, *next; /* its cell in the grid, and the next cluster there */
+    struct load *by_granules; /* [particles_max] the part of it that is of granules */
+    uint32_t *cell, *next;    /* its cell in the grid, and the next cluster there */
 
     /* A bit for each cluster. */
     uint32_t *awake;

@@ -136,6 +136,7 @@ struct self {
     f32x8 soft;
     i32x8 asleep;
     struct v8 force, torque;
+    struct v8 last_force, last_torque; /* of the last eight pairs */
 };
 
 LANES_INLINE void law_make(const struct granular_params *params, struct law *law)
@@ -181,6 +182,7 @@ LANES_INLINE i32x8 contacts8(const struct law *law, struct self *self, const flo
     if (i32x8_signs(touch) == 0) {
         for (int a = 0; a < 3; a++)
             f32x8_store(spring_at[a], zero);
+        self->last_force = self->last_torque = none;
         return asleep;
     }
     const struct v8 mw = v8_of(rows8(w_at));
@@ -216,9 +218,24 @@ LANES_INLINE i32x8 contacts8(const struct law *law, struct self *self, const flo
     f32x8_store(spring_at[0], spring.x);
     f32x8_store(spring_at[1], spring.y);
     f32x8_store(spring_at[2], spring.z);
-    self->force = v8_add(self->force, f);
-    self->torque = v8_add(self->torque, v8_select(touch, v8_cross(arm, f), none));
+    self->last_force = f;
+    self->last_torque = v8_select(touch, v8_cross(arm, f), none);
+    self->force = v8_add(self->force, self->last_force);
+    self->torque = v8_add(self->torque, self->last_torque);
     return asleep;
+}
+
+/* Which partners are granules. */
+LANES_INLINE i32x8 granule_lanes(const struct solver *solver, const struct slot *slot,
+                                 const struct granule *const mover[8])
+{
+    int32_t is_granule[8];
+    i32x8 lanes;
+
+    for (int k = 0; k < 8; k++)
+        is_granule[k] = mover[k] < slot->mover + solver->engine.config.granules_max ? -1 : 0;
+    memcpy(&lanes, is_granule, sizeof(lanes));
+    return lanes;
 }
 
 void LANES_NAME(solver_forces)(const struct step *step, uint32_t cluster)
@@ -236,7 +253,11 @@ void LANES_NAME(solver_forces)(const struct step *step, uint32_t cluster)
                         f32x8_all(mover->x[3]),
                         {0},
                         none,
+                        none,
+                        none,
                         none};
+    const bool is_particle = cluster >= solver->particle_clusters;
+    struct v8 force = none, torque = none; /* on a particle, by granules */
     float ground[GRANULE_LIST][4];
     uint32_t grounds = 0;
     struct law law;
@@ -266,6 +287,12 @@ void LANES_NAME(solver_forces)(const struct step *step, uint32_t cluster)
         unsigned sleepers =
             i32x8_signs(contacts8(&law, &self, own, other, movers, slot->period, spring));
 
+        if (is_particle) {
+            const i32x8 by_granule = granule_lanes(solver, slot, movers);
+
+            force = v8_add(force, v8_select(by_granule, self.last_force, none));
+            torque = v8_add(torque, v8_select(by_granule, self.last_torque, none));
+        }
         for (sleepers = is_awake ? sleepers : 0; sleepers; sleepers &= sleepers - 1) {
             const uint32_t partner = entry[__builtin_ctz(sleepers)] & ENTRY_PARTNER;
 
@@ -275,4 +302,10 @@ void LANES_NAME(solver_forces)(const struct step *step, uint32_t cluster)
     }
     v8_sum(self.force, slot->load[cluster].force);
     v8_sum(self.torque, slot->load[cluster].torque);
+    if (is_particle) {
+        struct load *by_granules = &slot->by_granules[cluster - solver->particle_clusters];
+
+        v8_sum(force, by_granules->force);
+        v8_sum(torque, by_granules->torque);
+    }
 }

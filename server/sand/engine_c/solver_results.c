@@ -50,12 +50,14 @@ static void status_bodies(const struct slot *slot, struct sand_status *status)
             continue;
         status->bodies++;
         status->body_alive |= (uint64_t)1 << b;
-        status->kinetic_energy_j += body_energy(body);
+        if (body->x[3] > 0)
+            status->kinetic_energy_j += body_energy(body);
         status->body_speed_max = fmaxf(status->body_speed_max, fmaxf(speed, spin));
         memcpy(pose->x, body->x, sizeof(pose->x));
         memcpy(pose->q, body->q, sizeof(pose->q));
         memcpy(pose->v, body->v, sizeof(pose->v));
         memcpy(pose->w, body->w, sizeof(pose->w));
+        engine_forces_get(body, &status->forces[b]);
     }
 }
 

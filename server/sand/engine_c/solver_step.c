@@ -263,6 +263,55 @@ static void move_granules(void *context, uint32_t first, uint32_t end)
         }
 }
 
+static void sum_add(struct granular_sum *sum, struct f3 more)
+{
+    const float term[3] = {more.x, more.y, more.z};
+
+    for (int i = 0; i < 3; i++) {
+        const float y = term[i] - sum->rest[i], t = sum->sum[i] + y;
+
+        sum->rest[i] = (t - sum->sum[i]) - y;
+        sum->sum[i] = t;
+    }
+}
+
+/* Adds what granules do to the body in this substep. */
+static void add_forces(const struct slot *slot, struct granular_body *body)
+{
+    const struct load *load = &slot->by_granules[body->particle_first];
+    struct f3 force = {0, 0, 0}, torque = {0, 0, 0};
+
+    for (uint32_t p = 0; p < body->particle_count; p++) {
+        force = f3_add(force, f3_of(load[p].force));
+        torque = f3_add(torque, f3_of(load[p].torque));
+    }
+    sum_add(&body->force, force);
+    sum_add(&body->torque, torque);
+    body->summed++;
+}
+
+/* A body on its path; it sleeps when it has been at the end for a step. */
+static void follow_path(struct step *step, uint32_t b)
+{
+    struct slot *slot = step->slot;
+    struct granular_body *body = &slot->body[b];
+    const double dt_s = (double)step->params->dt_s;
+    const double t_s = (double)(slot->steps - slot->came_in[b]) * dt_s;
+    struct sand_pose pose;
+
+    if (body_asleep(step->params, body))
+        return;
+    sand_path_at(slot->path[b], t_s, dt_s, &pose);
+    memcpy(body->x, pose.x, sizeof(pose.x));
+    memcpy(body->q, pose.q, sizeof(pose.q));
+    memcpy(body->v, pose.v, sizeof(pose.v));
+    memcpy(body->w, pose.w, sizeof(pose.w));
+    if (t_s - dt_s >= sand_path_end_s(slot->path[b]))
+        body->v[3] = step->params->sleep_after_s;
+    add_way(step, &slot->mover[body_mover(step->solver, b)], f3_of(pose.v), f3_of(pose.w),
+            body->w[3]);
+}
+
 static void move_body(struct step *step, uint32_t b)
 {
     const struct granular_params *params = step->params;
@@ -361,12 +410,16 @@ static void step_moves(struct step *step)
 
     workers_run(solver->workers, solver->particle_clusters / WORD_BITS, 1, move_granules, step);
     for (uint32_t b = 0; b < slot->bodies_end; b++) {
-        const struct granular_body *body = &slot->body[b];
+        struct granular_body *body = &slot->body[b];
         const uint32_t first = solver->particle_clusters + body->particle_first;
 
         if (body->particle_count == 0 || !body_concerned(solver, slot, body))
             continue;
-        move_body(step, b);
+        add_forces(slot, body);
+        if (slot->path[b])
+            follow_path(step, b);
+        else
+            move_body(step, b);
         for (uint32_t p = 0;
              mover_hot(solver, &slot->mover[body_mover(solver, b)]) && p < body->particle_count;
              p++)

@@ -70,8 +70,10 @@ struct gl_slot {
     struct granular_params params; /* its material */
     struct gl_slot_record record;
     uint64_t steps;
-    struct granular_body *body; /* [bodies_max], as added: particles, mass and reach are used */
-    uint32_t *particle_body;    /* [particles_max] */
+    struct granular_body *body;    /* [bodies_max], as added: particles, mass and reach are used */
+    uint32_t *particle_body;       /* [particles_max] */
+    const struct sand_path **path; /* [bodies_max]; NULL: the body is free */
+    uint64_t *came_in;             /* [bodies_max] steps then */
     struct gl_answer answer[ASK_COUNT][ANSWER_RING];
 };
 
@@ -114,6 +116,12 @@ bool gl_engine_lost(struct gl_engine *gl);
 
 /* CHECKs that it is begun. */
 struct gl_slot *gl_used_slot(struct sand_engine *engine, uint32_t index);
+
+/* Bytes of a buffer, in order with the dispatches. */
+void gl_write_at(GLuint buffer, size_t at, const void *bytes, size_t count);
+
+/* Where a body is in its block. */
+size_t gl_body_at(const struct sand_engine *engine, uint32_t index, uint32_t b);
 
 /* Binds all blocks of the engine; each pass finds its own. */
 void gl_blocks_bind(const struct gl_engine *gl);

@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct granular_params) == 24 * 4, "as in pool_block");
 _Static_assert(sizeof(struct gl_pool) == 48 * 4, "as in pool_block");
 _Static_assert(sizeof(struct gl_slot_record) == 128, "as in slot_record");
 _Static_assert(sizeof(struct granule) == 64, "as in granule_record");
-_Static_assert(sizeof(struct granular_body) == 176, "as in body_record");
+_Static_assert(sizeof(struct granular_body) == 240, "as in body_record");
 _Static_assert(sizeof(struct granular_particle) == 16, "as in particles_block");
 
 bool gl_engine_lost(struct gl_engine *gl)
@@ -55,7 +55,7 @@ struct gl_slot *gl_used_slot(struct sand_engine *engine, uint32_t index)
     return &gl_engine_of(engine)->slot[index];
 }
 
-static void write_at(GLuint buffer, size_t at, const void *bytes, size_t count)
+void gl_write_at(GLuint buffer, size_t at, const void *bytes, size_t count)
 {
     glBindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
     glBufferSubData(GL_SHADER_STORAGE_BUFFER, (GLintptr)at, (GLsizeiptr)count, bytes);
@@ -70,8 +70,9 @@ static void zero_at(GLuint buffer, size_t at, size_t count)
 
 static void record_write(struct gl_engine *gl, uint32_t index)
 {
-    write_at(gl->buffers[GL_BLOCK_TABLE], GL_RUNNING_BYTES + index * sizeof(struct gl_slot_record),
-             &gl->slot[index].record, sizeof(struct gl_slot_record));
+    gl_write_at(gl->buffers[GL_BLOCK_TABLE],
+                GL_RUNNING_BYTES + index * sizeof(struct gl_slot_record), &gl->slot[index].record,
+                sizeof(struct gl_slot_record));
 }
 
 static void force_zero(struct gl_engine *gl, uint32_t index, uint32_t first, uint32_t count)
@@ -133,10 +134,11 @@ static enum err_code gl_begin(struct sand_engine *engine, uint32_t index,
     slot->used = slot->stirred = slot->recheck = true;
     slot->steps = 0;
     memset(slot->body, 0, config->bodies_max * sizeof(*slot->body));
+    memset(slot->path, 0, config->bodies_max * sizeof(*slot->path));
     record_write(gl, index);
     zero_at(gl->buffers[GL_BLOCK_FLAGS], (size_t)index * GL_FLAG_BYTES, GL_FLAG_BYTES);
-    write_at(gl->buffers[GL_BLOCK_BED], (size_t)index * config->bed_max * sizeof(float),
-             begin->heights_m, (size_t)begin->bed.cols * begin->bed.rows * sizeof(float));
+    gl_write_at(gl->buffers[GL_BLOCK_BED], (size_t)index * config->bed_max * sizeof(float),
+                begin->heights_m, (size_t)begin->bed.cols * begin->bed.rows * sizeof(float));
     force_zero(gl, index, 0, gl->pool.spheres_max);
     return ERR_OK;
 }
@@ -156,8 +158,8 @@ static enum err_code gl_fill(struct sand_engine *engine, uint32_t index,
         return lost_error(err);
     if (count == 0)
         return ERR_OK;
-    write_at(gl->buffers[GL_BLOCK_GRANULES], ((size_t)index * most + had) * sizeof(*granules),
-             granules, (size_t)count * sizeof(*granules));
+    gl_write_at(gl->buffers[GL_BLOCK_GRANULES], ((size_t)index * most + had) * sizeof(*granules),
+                granules, (size_t)count * sizeof(*granules));
     slot->record.granules += count;
     slot->stirred = slot->recheck = true;
     record_write(gl, index);
@@ -176,7 +178,7 @@ static void gl_end(struct sand_engine *engine, uint32_t index)
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
-static size_t body_at(const struct sand_engine *engine, uint32_t index, uint32_t b)
+size_t gl_body_at(const struct sand_engine *engine, uint32_t index, uint32_t b)
 {
     return ((size_t)index * engine->config.bodies_max + b) * sizeof(struct granular_body);
 }
@@ -202,8 +204,8 @@ static enum err_code particles_write(struct gl_engine *gl, uint32_t index, uint3
         particle[p].body = b;
         slot->particle_body[first + p] = b;
     }
-    write_at(gl->buffers[GL_BLOCK_PARTICLES], particle_at(&gl->engine, index, first), particle,
-             count * sizeof(*particle));
+    gl_write_at(gl->buffers[GL_BLOCK_PARTICLES], particle_at(&gl->engine, index, first), particle,
+                count * sizeof(*particle));
     free(particle);
     return ERR_OK;
 }
@@ -238,8 +240,13 @@ static enum err_code gl_body_add(struct sand_engine *engine, uint32_t index,
         return err->code;
     body.particle_first = first;
     slot->body[b] = body;
-    write_at(gl->buffers[GL_BLOCK_BODIES], body_at(engine, index, b), &body, sizeof(body));
+    slot->path[b] = shape->path;
+    slot->came_in[b] = slot->steps;
+    gl_write_at(gl->buffers[GL_BLOCK_BODIES], gl_body_at(engine, index, b), &body, sizeof(body));
     force_zero(gl, index, gl->pool.particles_first + first, shape->particles);
+    zero_at(gl->buffers[GL_BLOCK_GRANULE_FORCE],
+            ((size_t)index * config->particles_max + first) * GL_SPHERE_FORCE_BYTES,
+            (size_t)shape->particles * GL_SPHERE_FORCE_BYTES);
     if (record->bodies_end <= b)
         record->bodies_end = b + 1;
     if (record->particles_end < first + shape->particles)
@@ -270,7 +277,8 @@ static void gl_body_remove(struct sand_engine *engine, uint32_t index, uint32_t 
     CHECK(!particles_write(gl, index, body->particle_first, body->particle_count, NULL,
                            GRANULAR_BODY_NONE, &err));
     memset(body, 0, sizeof(*body));
-    write_at(gl->buffers[GL_BLOCK_BODIES], body_at(engine, index, b), body, sizeof(*body));
+    slot->path[b] = NULL;
+    gl_write_at(gl->buffers[GL_BLOCK_BODIES], gl_body_at(engine, index, b), body, sizeof(*body));
     while (record->bodies_end > 0 && slot->body[record->bodies_end - 1].particle_count == 0)
         record->bodies_end--;
     while (record->particles_end > 0 &&
@@ -297,19 +305,20 @@ static void gl_body_velocity(struct sand_engine *engine, uint32_t index, uint32_
     const struct granular_body *body = used_body(slot, b);
     const float most = engine->config.params.speed_max;
     const GLuint buffer = gl->buffers[GL_BLOCK_BODIES];
-    const size_t at = body_at(engine, index, b);
+    const size_t at = gl_body_at(engine, index, b);
     float value[4] = {0};
 
+    CHECK(body->x[3] > 0);
     if (gl_engine_lost(gl))
         return;
     if (v)
         engine_velocity_cut(value, v, most);
     /* with the time of being slow, which begins again */
-    write_at(buffer, at + offsetof(struct granular_body, v) + (v ? 0 : 3 * sizeof(float)), value,
-             v ? sizeof(value) : sizeof(float));
+    gl_write_at(buffer, at + offsetof(struct granular_body, v) + (v ? 0 : 3 * sizeof(float)), value,
+                v ? sizeof(value) : sizeof(float));
     if (w) {
         engine_velocity_cut(value, w, most / body->w[3]);
-        write_at(buffer, at + offsetof(struct granular_body, w), value, 3 * sizeof(float));
+        gl_write_at(buffer, at + offsetof(struct granular_body, w), value, 3 * sizeof(float));
     }
     slot->stirred = true;
 }
@@ -321,7 +330,7 @@ static void gl_body_impulse(struct sand_engine *engine, uint32_t index, uint32_t
     struct gl_slot *slot = gl_used_slot(engine, index);
     const struct gl_program *program = &gl->program[GL_PASS_IMPULSE];
 
-    used_body(slot, b);
+    CHECK(used_body(slot, b)->x[3] > 0);
     if (gl_engine_lost(gl))
         return;
     gl_blocks_bind(gl);
@@ -371,6 +380,7 @@ static void sizes_of(const struct sand_engine_config *config, uint64_t bytes[GL_
     bytes[GL_BLOCK_BED] = slots * config->bed_max * sizeof(float);
     bytes[GL_BLOCK_POSITION] = bytes[GL_BLOCK_ARM] = bytes[GL_BLOCK_SORTED] = spheres * 16;
     bytes[GL_BLOCK_FORCE] = spheres * GL_SPHERE_FORCE_BYTES;
+    bytes[GL_BLOCK_GRANULE_FORCE] = slots * config->particles_max * GL_SPHERE_FORCE_BYTES;
     bytes[GL_BLOCK_CONTACT] = spheres * GL_SPHERE_CONTACT_BYTES;
     bytes[GL_BLOCK_ORDER] = spheres * 4;
     bytes[GL_BLOCK_COUNTS] = bytes[GL_BLOCK_START] = cells * 4;
@@ -455,7 +465,10 @@ static bool slots_make(struct gl_engine *gl)
         gl->slot[i].body = calloc(config->bodies_max, sizeof(*gl->slot[i].body));
         gl->slot[i].particle_body =
             calloc(config->particles_max, sizeof(*gl->slot[i].particle_body));
-        if (!gl->slot[i].body || !gl->slot[i].particle_body)
+        gl->slot[i].path = calloc(config->bodies_max, sizeof(*gl->slot[i].path));
+        gl->slot[i].came_in = calloc(config->bodies_max, sizeof(*gl->slot[i].came_in));
+        if (!gl->slot[i].body || !gl->slot[i].particle_body || !gl->slot[i].path ||
+            !gl->slot[i].came_in)
             return false;
     }
     return gl->slot != NULL;
@@ -466,6 +479,8 @@ static void slots_finish(struct gl_engine *gl)
     for (uint32_t i = 0; gl->slot && i < gl->engine.config.slots; i++) {
         free(gl->slot[i].body);
         free(gl->slot[i].particle_body);
+        free(gl->slot[i].path);
+        free(gl->slot[i].came_in);
     }
     free(gl->slot);
 }

@@ -3,8 +3,8 @@
  *
  * A source is #version, one AT_NAME and IS_NAME for each storage block that the pass uses, the
  * file common.glsl, perhaps a file that a few passes share, and the pass itself. A block has the
- * same binding in all passes, so that a step binds its buffers once. A pass uses 13 blocks at most
- * (llvmpipe and NVIDIA take 16 in one shader), all have 18 (they take 80 and 96 bindings). One
+ * same binding in all passes, so that a step binds its buffers once. A pass uses 14 blocks at most
+ * (llvmpipe and NVIDIA take 16 in one shader), all have 19 (they take 80 and 96 bindings). One
  * table has the blocks that a pass uses, and those that it only reads, so that host and shader
  * cannot disagree.
  *
@@ -53,7 +53,7 @@ EMBED(depth_splat);
 EMBED(depth_mean);
 EMBED(spheres);
 
-enum { BLOCKS_OF_PASS_MAX = 14 };
+enum { BLOCKS_OF_PASS_MAX = 15 };
 
 /* A block and how it is used; ends with NONE. */
 struct use {
@@ -96,7 +96,8 @@ static const struct {
                        "",
                        shader_force,
                        {R(TABLE), R(FLAGS), R(GRANULES), R(BODIES), R(PARTICLES), R(BED),
-                        R(POSITION), R(ARM), R(START), R(SUMS), R(SORTED), W(FORCE), W(CONTACT)}},
+                        R(POSITION), R(ARM), R(START), R(SUMS), R(SORTED), W(FORCE),
+                        W(GRANULE_FORCE), W(CONTACT)}},
     [GL_PASS_MOVE_GRANULES] = {"move_granules",
                                shader_motion,
                                shader_move_granules,
@@ -104,7 +105,7 @@ static const struct {
     [GL_PASS_MOVE_BODIES] = {"move_bodies",
                              shader_motion,
                              shader_move_bodies,
-                             {R(TABLE), W(FLAGS), W(BODIES), R(FORCE)}},
+                             {R(TABLE), W(FLAGS), W(BODIES), R(FORCE), R(GRANULE_FORCE)}},
     [GL_PASS_IMPULSE] = {"impulse", "", shader_impulse, {W(BODIES)}},
     [GL_PASS_STATUS] = {"status", "", shader_status, {R(TABLE), R(GRANULES), W(PARTIAL)}},
     [GL_PASS_STATUS_SUM] = {"status_sum",

@@ -23,6 +23,7 @@
     X(POSITION)                                                                                    \
     X(ARM)                                                                                         \
     X(FORCE)                                                                                       \
+    X(GRANULE_FORCE)                                                                               \
     X(CONTACT)                                                                                     \
     X(COUNTS)                                                                                      \
     X(START)                                                                                       \

@@ -222,12 +222,14 @@ static void status_body(const struct granular_body *body, uint32_t b, struct san
 
     status->bodies++;
     status->body_alive |= (uint64_t)1 << b;
-    status->kinetic_energy_j += 0.5 * square(body->v) / body->x[3] + spin_energy(body);
+    if (body->x[3] > 0)
+        status->kinetic_energy_j += 0.5 * square(body->v) / body->x[3] + spin_energy(body);
     status->body_speed_max = fmaxf(status->body_speed_max, fmaxf(speed, rim));
     memcpy(pose->x, body->x, sizeof(pose->x));
     memcpy(pose->q, body->q, sizeof(pose->q));
     memcpy(pose->v, body->v, sizeof(pose->v));
     memcpy(pose->w, body->w, sizeof(pose->w));
+    engine_forces_get(body, &status->forces[b]);
 }
 
 static void status_times(const struct gl_engine *gl, struct sand_status *status)

@@ -139,7 +139,47 @@ static void substep_run(struct gl_engine *gl, uint32_t k, const GLuint groups[SA
     }
 }
 
-static void substeps_run(struct gl_engine *gl, uint32_t substeps, const struct extent *extent)
+/*
+ * Bodies on a path are where it says after substep k of this call, as in the C engine. They are
+ * few, and a shader that searched the poses would need them in another block.
+ */
+static void paths_follow(struct gl_engine *gl, uint64_t active, uint32_t k)
+{
+    const double dt_s = (double)gl->engine.config.params.dt_s;
+    bool is_first = true;
+
+    for (uint32_t i = 0; i < gl->engine.config.slots; i++) {
+        const struct gl_slot *slot = &gl->slot[i];
+
+        if (!(active >> i & 1) || !slot->used)
+            continue;
+        for (uint32_t b = 0; b < slot->record.bodies_end; b++) {
+            const struct sand_path *path = slot->path[b];
+            const double t_s = (double)(slot->steps + k + 1 - slot->came_in[b]) * dt_s;
+            struct sand_pose pose;
+            float row[4][4] = {{0}};
+
+            if (!path || t_s - 2 * dt_s >= sand_path_end_s(path))
+                continue;
+            sand_path_at(path, t_s, dt_s, &pose);
+            memcpy(row[0], pose.x, sizeof(pose.x));
+            memcpy(row[1], pose.q, sizeof(pose.q));
+            memcpy(row[2], pose.v, sizeof(pose.v));
+            memcpy(row[3], pose.w, sizeof(pose.w));
+            if (t_s - dt_s >= sand_path_end_s(path))
+                row[2][3] = gl->engine.config.params.sleep_after_s;
+            row[3][3] = slot->body[b].w[3];
+            if (is_first)
+                glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+            is_first = false;
+            gl_write_at(gl->buffers[GL_BLOCK_BODIES], gl_body_at(&gl->engine, i, b), row,
+                        sizeof(row));
+        }
+    }
+}
+
+static void substeps_run(struct gl_engine *gl, uint32_t substeps, uint64_t active,
+                         const struct extent *extent)
 {
     GLuint groups[SAND_PASS_COUNT];
     double at_ms[GL_STAMPS];
@@ -152,6 +192,7 @@ static void substeps_run(struct gl_engine *gl, uint32_t substeps, const struct e
         substep_run(gl, k, groups, extent->slots, clock, at_ms);
         if (clock)
             clock->pending = true;
+        paths_follow(gl, active, k);
     }
     for (int pass = 0; gl->software && pass < SAND_PASS_COUNT; pass++)
         gl->pass_ms[pass] = (float)(at_ms[pass + 1] - at_ms[pass]);
@@ -170,7 +211,7 @@ enum err_code gl_step(struct sand_engine *engine, uint32_t substeps, uint64_t ac
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, "sand step");
     extent = running_write(gl, active);
     if (extent.slots > 0)
-        substeps_run(gl, substeps, &extent);
+        substeps_run(gl, substeps, active, &extent);
     for (uint32_t i = 0; i < engine->config.slots; i++)
         if ((active >> i & 1) && gl->slot[i].used)
             gl->slot[i].steps += substeps;

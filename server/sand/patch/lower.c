@@ -6,7 +6,7 @@
  * pose that is reported at rest is lowered until its surface touches the written ground; the
  * engine's pose stays, and is reported again when the patch wakes. A body that reaches into the
  * ground is left as it is. One that is higher than half a granule stands on another body, and is
- * lowered with the bodies that it may touch, lowest first.
+ * lowered with the bodies that it may touch, lowest first. One on a path is where that says.
  */
 #include "sand/patch/manager_data.h"
 
@@ -68,6 +68,8 @@ void manager_lower(struct patch *patch, const struct heightfield *field, double 
         if (!lowest)
             return;
         is_done[lowest - patch->members] = true;
+        if (lowest->body.path)
+            continue;
         clearance_m =
             patch_body_clearance_m(&lowest->body.shape, &patch->start.place, &lowest->pose, field);
         if (clearance_m > HOVER_MAX * diameter_m)

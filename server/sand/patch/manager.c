@@ -173,6 +173,8 @@ static void report_body(const struct patch *patch, const struct patch_member *me
     for (int i = 0; i < 3; i++) {
         out->velocity[i] = member->pose.v[i];
         out->angular_velocity[i] = member->pose.w[i];
+        out->force_n[i] = member->force_n[i];
+        out->torque_nm[i] = member->torque_nm[i];
     }
 }
 
@@ -248,6 +250,22 @@ static struct patch_report *full_report(const struct manager *manager, struct pa
     return report;
 }
 
+/* The mean forces since the last report of poses; as they were where no substep was summed. */
+static void take_forces(struct patch *patch)
+{
+    for (uint32_t i = 0; i < patch->member_count; i++) {
+        struct patch_member *member = &patch->members[i];
+        const uint32_t substeps = member->sums.substeps - member->told.substeps;
+
+        for (int k = 0; substeps > 0 && k < 3; k++) {
+            member->force_n[k] = (member->sums.force_n[k] - member->told.force_n[k]) / substeps;
+            member->torque_nm[k] =
+                (member->sums.torque_nm[k] - member->told.torque_nm[k]) / substeps;
+        }
+        member->told = member->sums;
+    }
+}
+
 void manager_publish(struct manager *manager, struct patch *patch, bool is_state, double now_s)
 {
     struct patch_report *report;
@@ -256,6 +274,7 @@ void manager_publish(struct manager *manager, struct patch *patch, bool is_state
     if (patch->has_news && (now_s - patch->told_at_s >= manager->limits.report_s ||
                             patch_state_is_end(patch->state))) {
         patch->poses++;
+        take_forces(patch);
         patch->told_at_s = now_s;
         patch->has_news = false;
     }
@@ -581,6 +600,8 @@ enum err_code manager_push(struct manager *manager, uint64_t number, uint32_t bo
     if (find_body(manager, number, body, &patch, &member, err))
         return err->code;
     engine = manager_engine_of(manager, patch);
+    if (member->body.path)
+        return err_set(err, ERR_UNPROCESSABLE, "body %u follows a path: it takes no push", body);
     if (patch_push_check(push, member->body.shape.shape.mass_kg, &engine->config.params, err))
         return err->code;
     if (member->is_in)

@@ -13,14 +13,17 @@ enum depth_use { DEPTH_NONE, DEPTH_BEFORE, DEPTH_INSERT, DEPTH_AFTER };
 
 /* A body of a patch. */
 struct patch_member {
-    struct patch_body body;       /* freed when it is removed */
-    bool is_in;                   /* the engine has it */
-    bool is_removed;              /* its number stays its own */
-    uint32_t index;               /* there */
-    uint64_t in_at;               /* substeps that had been sent then */
-    struct sand_pose pose;        /* the last that is known, once it is in */
-    double lowered_m;             /* at rest, onto the ground as it was written */
-    char layer[WORLD_ID_MAX + 1]; /* that it has become; "": none */
+    struct patch_body body;          /* freed when it is removed */
+    bool is_in;                      /* the engine has it */
+    bool is_removed;                 /* its number stays its own */
+    uint32_t index;                  /* there */
+    uint64_t in_at;                  /* substeps that had been sent then */
+    struct sand_pose pose;           /* the last that is known, once it is in */
+    struct sand_forces sums;         /* as of the last status */
+    struct sand_forces told;         /* those at the last pose that was reported */
+    double force_n[3], torque_nm[3]; /* mean since the pose before that */
+    double lowered_m;                /* at rest, onto the ground as it was written */
+    char layer[WORLD_ID_MAX + 1];    /* that it has become; "": none */
 };
 
 struct patch {

@@ -181,6 +181,18 @@ static bool has_held_bodies(const struct patch *patch)
     return false;
 }
 
+/* A path, in the slot's frame. */
+static void path_in(struct patch_body *body, const struct convert_place *place)
+{
+    const double corner[3] = {place->low.x, place->low.y, place->z_m};
+
+    for (int i = 0; i < 3; i++) {
+        body->path->origin[i] = corner[i];
+        body->path->center[i] = (double)body->shape.center_m[i];
+    }
+    body->shape.shape.path = body->path;
+}
+
 /* Hands the held bodies to the engine, above the surface that was just measured. */
 static void insert_bodies(struct manager *manager, struct patch *patch, const float *surface_m,
                           double now_s)
@@ -195,7 +207,10 @@ static void insert_bodies(struct manager *manager, struct patch *patch, const fl
         if (member->is_in || member->is_removed)
             continue;
         patch_pose_in(&member->body, &patch->start.place, &pose);
-        pose.x[2] += (float)manager_lift(manager, patch, member, &pose, surface_m);
+        if (member->body.path)
+            path_in(&member->body, &patch->start.place);
+        else
+            pose.x[2] += (float)manager_lift(manager, patch, member, &pose, surface_m);
         if (sand_body_add(engine, patch->slot, &member->body.shape.shape, &pose, &member->index,
                           &err)) {
             manager_finish(manager, patch, PATCH_FAILED, now_s, "body %u: %s", i, err.msg);
@@ -220,6 +235,28 @@ static bool is_still(const struct sand_engine *engine, const struct sand_status 
            status->granules - status->asleep <= awake_max;
 }
 
+static void take_body(struct patch_member *member, const struct sand_status *status)
+{
+    member->pose = status->pose[member->index];
+    member->sums = status->forces[member->index];
+}
+
+/* Some body is not at the end of its path. */
+static bool has_way_to_go(const struct manager *manager, const struct patch *patch)
+{
+    const double dt_s = (double)manager_engine_of(manager, patch)->config.params.dt_s;
+
+    for (uint32_t i = 0; i < patch->member_count; i++) {
+        const struct patch_member *member = &patch->members[i];
+
+        if (member->is_in && member->body.path &&
+            (double)patch->status.steps - (double)member->in_at <
+                sand_path_end_s(member->body.path) / dt_s)
+            return true;
+    }
+    return false;
+}
+
 static void take_status(struct manager *manager, struct patch *patch, double now_s)
 {
     struct manager_engine *engine = &manager->engines[patch->start.scale];
@@ -240,9 +277,10 @@ static void take_status(struct manager *manager, struct patch *patch, double now
 
         if (member->is_in && member->in_at <= status->steps &&
             (status->body_alive >> member->index & 1))
-            member->pose = status->pose[member->index];
+            take_body(member, status);
     }
-    if (status->steps < patch->fresh_at || !is_still(engine->engine, status))
+    if (status->steps < patch->fresh_at || has_way_to_go(manager, patch) ||
+        !is_still(engine->engine, status))
         patch->still_since_s = -1;
     else if (patch->still_since_s < 0)
         patch->still_since_s = status->time_s;
@@ -439,7 +477,8 @@ static void go_on_active(struct manager *manager, struct patch *patch, double no
         measure(manager, patch, DEPTH_INSERT, now_s);
     } else if (has_been_still(patch, manager->limits.pause_after_s)) {
         make_rest(manager, patch, now_s);
-    } else if (patch->status.time_s - patch->awake_since_s > manager->limits.active_max_s) {
+    } else if (patch->status.time_s - patch->awake_since_s > manager->limits.active_max_s &&
+               !has_way_to_go(manager, patch)) {
         patch->was_capped = true;
         make_rest(manager, patch, now_s);
     }

@@ -30,6 +30,7 @@ void patch_body_free(struct patch_body *body)
 {
     if (body->shape.release)
         body->shape.release(body->shape.owner);
+    free(body->path);
     *body = (struct patch_body){.shape = {.release = NULL}};
 }
 
@@ -199,26 +200,26 @@ static enum err_code outside(const struct convert_place *place, double x, double
     return err_at(err, "/position");
 }
 
-enum err_code patch_body_check(const struct patch_body *body, const struct heightfield *field,
-                               const struct convert_place *place,
-                               const struct granular_params *params, struct err *err)
+/* Is this a place for the body, at most so deep in the ground? */
+static enum err_code check_place(const struct scaled_model *shape, const double position[3],
+                                 const double orientation[4], double deep_m,
+                                 const struct heightfield *field, const struct convert_place *place,
+                                 const struct granular_params *params, struct err *err)
 {
     const double r = params->radius_m;
     double lowest_m = INFINITY;
     double center[3];
 
-    if (check_speeds(body, params, err))
-        return err->code;
-    turned_center(&body->shape, body->orientation, center);
+    turned_center(shape, orientation, center);
     for (int i = 0; i < 3; i++)
-        center[i] += body->position[i];
-    for (uint32_t i = 0; i < body->shape.shape.particles; i++) {
-        const float *offset = body->shape.shape.offsets_m[i];
+        center[i] += position[i];
+    for (uint32_t i = 0; i < shape->shape.particles; i++) {
+        const float *offset = shape->shape.offsets_m[i];
         const double own[3] = {offset[0], offset[1], offset[2]};
         struct ground_point ground;
         double at[3], x, y;
 
-        turn(body->orientation, own, at);
+        turn(orientation, own, at);
         x = center[0] + at[0] - place->low.x;
         y = center[1] + at[1] - place->low.y;
         if (!(x >= r && y >= r && x <= place->size_m[0] - r && y <= place->size_m[1] - r))
@@ -228,18 +229,70 @@ enum err_code patch_body_check(const struct patch_body *body, const struct heigh
         if (ground.status == GROUND_OK)
             lowest_m = fmin(lowest_m, center[2] + at[2] - r - ground.height_m);
     }
-    if (!(lowest_m >= -2 * r)) {
-        err_limit(err, ERR_UNPROCESSABLE, -2 * r, lowest_m,
-                  "the body starts %.4g m in the ground, the most is %.4g m", -lowest_m, 2 * r);
+    if (!(lowest_m >= -deep_m)) {
+        err_limit(err, ERR_UNPROCESSABLE, -deep_m, lowest_m,
+                  "the body is %.4g m in the ground, the most is %.4g m", -lowest_m, deep_m);
         return err_at(err, "/position");
     }
     if (lowest_m > PATCH_BODY_ABOVE_M) {
         err_limit(err, ERR_UNPROCESSABLE, PATCH_BODY_ABOVE_M, lowest_m,
-                  "the body starts %.4g m above the ground, the most is %g m", lowest_m,
+                  "the body is %.4g m above the ground, the most is %g m", lowest_m,
                   PATCH_BODY_ABOVE_M);
         return err_at(err, "/position");
     }
     return ERR_OK;
+}
+
+/* The velocities between pose i - 1 and pose i. */
+static enum err_code check_way(const struct patch_body *body, uint32_t i,
+                               const struct granular_params *params, struct err *err)
+{
+    const struct sand_path_pose *a = &body->path->poses[i - 1], *b = &body->path->poses[i];
+    const double dt_s = b->t_s - a->t_s;
+    const double way[3] = {b->position[0] - a->position[0], b->position[1] - a->position[1],
+                           b->position[2] - a->position[2]};
+    const double speed = length3(way) / dt_s;
+    const double spin = sand_path_angle(a->orientation, b->orientation) / dt_s;
+    const double spin_max = params->speed_max / reach_m(&body->shape, params->radius_m);
+
+    if (!(speed <= params->speed_max)) {
+        too_fast("velocity", "m/s", speed, params->speed_max, err);
+        return err_at(err, "/path/%u/position", i);
+    }
+    if (!(spin <= spin_max)) {
+        too_fast("angular_velocity", "rad/s", spin, spin_max, err);
+        return err_at(err, "/path/%u/orientation", i);
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_path(const struct patch_body *body, const struct heightfield *field,
+                                const struct convert_place *place,
+                                const struct granular_params *params, struct err *err)
+{
+    for (uint32_t i = 0; i < body->path->count; i++) {
+        const struct sand_path_pose *pose = &body->path->poses[i];
+        const double deep_m = i > 0 ? place->depth_m : 2 * (double)params->radius_m;
+
+        if (i > 0 && check_way(body, i, params, err))
+            return err->code;
+        if (check_place(&body->shape, pose->position, pose->orientation, deep_m, field, place,
+                        params, err))
+            return err_at(err, "/path/%u/position", i);
+    }
+    return ERR_OK;
+}
+
+enum err_code patch_body_check(const struct patch_body *body, const struct heightfield *field,
+                               const struct convert_place *place,
+                               const struct granular_params *params, struct err *err)
+{
+    if (body->path)
+        return check_path(body, field, place, params, err);
+    if (check_speeds(body, params, err))
+        return err->code;
+    return check_place(&body->shape, body->position, body->orientation,
+                       2 * (double)params->radius_m, field, place, params, err);
 }
 
 enum err_code patch_push_check(const struct patch_push *push, double mass_kg,

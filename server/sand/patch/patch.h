@@ -22,6 +22,10 @@ enum { PATCH_TRANSITIONS_KEPT = 32, PATCH_REASON_BYTES = 320, PATCH_KEY_MAX = ST
 /* A body starts at most so far above the ground. */
 #define PATCH_BODY_ABOVE_M 20.0
 
+/* The path of a body has so many poses at most, and so many seconds. */
+enum { PATCH_PATH_POSES_MAX = 1000 };
+#define PATCH_PATH_S_MAX 600.0
+
 enum patch_state {
     PATCH_FILLING,
     PATCH_SETTLING,
@@ -57,6 +61,7 @@ struct patch_body {
     double position[3];    /* locale's frame, metres */
     double orientation[4]; /* unit quaternion x, y, z, w */
     double velocity[3], angular_velocity[3];
+    struct sand_path *path; /* malloc, in the locale's frame; NULL: the body is free */
 };
 
 /* PATCH of a body. */
@@ -70,13 +75,14 @@ void patch_body_free(struct patch_body *body);
 /*
  * May this body start here? Its sphere centres lie a radius inside the walls, none more than two
  * radii below the ground and the lowest at most PATCH_BODY_ABOVE_M above it; it is not faster than
- * params.speed_max, and its spin moves no particle faster.
+ * params.speed_max, and its spin moves no particle faster. So it is at each pose of a path, and on
+ * the way between two of them; below the ground it then goes as deep as the granules.
  * ERR_UNPROCESSABLE names field, value and limit. Pointers are relative to the body.
  */
 enum err_code patch_body_check(const struct patch_body *body, const struct heightfield *field,
                                const struct convert_place *place,
                                const struct granular_params *params, struct err *err);
-/* The same for a push; mass_kg of its body. */
+/* The same for a push; mass_kg of its body, which is free. */
 enum err_code patch_push_check(const struct patch_push *push, double mass_kg,
                                const struct granular_params *params, struct err *err);
 
@@ -136,7 +142,8 @@ struct patch_report_body {
     bool is_in;      /* false: held until the patch is active */
     bool is_removed; /* there is nothing else of it */
     double position[3], orientation[4], velocity[3], angular_velocity[3];
-    double mass_kg;
+    double force_n[3], torque_nm[3]; /* of granules, mean since the pose before */
+    double mass_kg;                  /* 0: it follows a path */
     uint32_t particles;
     struct layer *surface;        /* of the model, a reference; NULL: it has none, or is removed */
     char layer[WORLD_ID_MAX + 1]; /* that it has become; "": none */

@@ -56,12 +56,14 @@ struct granule_record {
 };
 
 struct body_record {
-    vec4 x, q, v, w;
+    vec4 x, q, v, w; // x.w: 1 / mass, 0: the host moves it along a path
     vec4 inertia[3];
     vec4 inertia_inverse[3];
     uint particle_first, particle_count;
     float soft;
-    uint pad;
+    uint summed; // substeps that are in the sums
+    vec4 force, force_rest; // of granules: a sum, and what rounding took from it
+    vec4 torque, torque_rest;
 };
 
 struct contact_record {
@@ -113,6 +115,11 @@ layout(std430, binding = AT_ARM) restrict IS_ARM buffer arm_block {
 #ifdef AT_FORCE
 layout(std430, binding = AT_FORCE) restrict IS_FORCE buffer force_block {
     uvec4 force[]; // two by id: force and contacts | half << 8; torque
+};
+#endif
+#ifdef AT_GRANULE_FORCE
+layout(std430, binding = AT_GRANULE_FORCE) restrict IS_GRANULE_FORCE buffer granule_force_block {
+    vec4 granule_force[]; // two by particle: force and torque on it, by granules only
 };
 #endif
 #ifdef AT_CONTACT

@@ -109,6 +109,12 @@ void touch(uint partner, side other, vec3 n, float xi)
 
     total_force += f;
     total_torque += cross(lever, f);
+    if (own_id >= pool.particles_first && partner < pool.particles_first) {
+        uint at = 2u * (slot * pool.particles_max + own_id - pool.particles_first);
+
+        granule_force[at].xyz += f;
+        granule_force[at + 1u].xyz += cross(lever, f);
+    }
     if (new_count < CONTACTS_MAX) {
         contacts[new_first + new_count] = contact_record(spring, partner);
         new_count++;
@@ -267,6 +273,11 @@ void main()
     new_count = 0u;
     new_first = (2u * at + (1u - (state >> 8))) * CONTACTS_MAX;
     total_force = total_torque = vec3(0.0);
+    if (own_id >= pool.particles_first) {
+        uint particle = 2u * (slot * pool.particles_max + own_id - pool.particles_first);
+
+        granule_force[particle] = granule_force[particle + 1u] = vec4(0.0);
+    }
     touch_bed_and_walls();
     touch_spheres(base);
     force[2u * at] = uvec4(floatBitsToUint(total_force), new_count | ((1u - (state >> 8)) << 8));

@@ -4,6 +4,7 @@ layout(local_size_x = 128) in;
 
 shared vec3 forces[128];
 shared vec3 torques[128];
+shared vec3 by_granules[2][128]; // force and torque of granules only
 
 vec3 apply_inertia(uint b, vec3 v)
 {
@@ -61,6 +62,32 @@ void move(uint slot, uint b, vec3 f, vec3 t)
     }
 }
 
+void add_sum(inout vec4 sum, inout vec4 rest, vec3 more)
+{
+    precise vec3 y = more - rest.xyz;
+    precise vec3 t = sum.xyz + y;
+    precise vec3 taken = t - sum.xyz;
+    precise vec3 lost = taken - y;
+
+    rest.xyz = lost;
+    sum.xyz = t;
+}
+
+void add_forces(uint b, vec3 f, vec3 t)
+{
+    vec4 sum = bodies[b].force, rest = bodies[b].force_rest;
+
+    add_sum(sum, rest, f);
+    bodies[b].force = sum;
+    bodies[b].force_rest = rest;
+    sum = bodies[b].torque;
+    rest = bodies[b].torque_rest;
+    add_sum(sum, rest, t);
+    bodies[b].torque = sum;
+    bodies[b].torque_rest = rest;
+    bodies[b].summed++;
+}
+
 shared bool moves; // another group may say meanwhile that the slot has failed: ask once
 
 void main()
@@ -76,23 +103,35 @@ void main()
     if (moves) { // the same for the whole group
         uint first = slot * pool.spheres_max + pool.particles_first + bodies[b].particle_first;
         uint count = bodies[b].particle_count;
-        vec3 f = vec3(0.0), torque = vec3(0.0);
+        uint particle = 2u * (slot * pool.particles_max + bodies[b].particle_first);
+        vec3 f = vec3(0.0), torque = vec3(0.0), of[2] = vec3[2](vec3(0.0), vec3(0.0));
 
         for (uint p = t; p < count; p += 128u) {
             f += uintBitsToFloat(force[2u * (first + p)].xyz);
             torque += uintBitsToFloat(force[2u * (first + p) + 1u].xyz);
+            of[0] += granule_force[particle + 2u * p].xyz;
+            of[1] += granule_force[particle + 2u * p + 1u].xyz;
         }
         forces[t] = f;
         torques[t] = torque;
+        by_granules[0][t] = of[0];
+        by_granules[1][t] = of[1];
         barrier();
         for (uint d = 64u; d > 0u; d >>= 1) {
             if (t < d) {
                 forces[t] += forces[t + d];
                 torques[t] += torques[t + d];
+                by_granules[0][t] += by_granules[0][t + d];
+                by_granules[1][t] += by_granules[1][t + d];
             }
             barrier();
         }
-        if (t == 0u)
-            move(slot, b, forces[0], torques[0]);
+        if (t == 0u) {
+            add_forces(b, by_granules[0][0], by_granules[1][0]);
+            if (bodies[b].x.w > 0.0)
+                move(slot, b, forces[0], torques[0]);
+            else if (bodies[b].v.w < pool.sleep_after_s)
+                stay_awake(slot);
+        }
     }
 }
