@@ -31,8 +31,9 @@ struct watch {
 static enum err_code show_event(const struct kota_event *event, const cJSON *data, struct err *err)
 {
     static const char *const names[] = {
-        "locale", "revision",      "id",          "state",   "layer", "rect",   "source", "seq",
-        "at_s",   "transform_seq", "translation", "yaw_deg", "patch", "change", "bodies", NULL};
+        "locale",   "revision", "id",     "state",         "layer",       "rect",
+        "source",   "seq",      "at_s",   "transform_seq", "translation", "yaw_deg",
+        "rotation", "patch",    "change", "bodies",        NULL};
     char line[512];
     size_t length = (size_t)snprintf(line, sizeof(line), "%-10.32s", event->name);
 

@@ -112,7 +112,7 @@ static bool read_layer(const struct json_tape *tape, uint32_t object, enum trian
     static const char *const roles[] = {
         [LAYER_GROUND] = "ground", [LAYER_CEILING] = "ceiling", NULL};
     uint32_t transform = json_tape_find(tape, object, "transform");
-    double yaw;
+    double yaw, length;
     int kind, role;
 
     if (!get_id(tape, object, out->id) || !get_word(tape, object, "kind", kinds, &kind) ||
@@ -128,6 +128,9 @@ static bool read_layer(const struct json_tape *tape, uint32_t object, enum trian
     out->is_posed = true;
     if (!get_numbers(tape, transform, "translation", 3, &out->posed.translation.x))
         return false;
+    if (json_tape_find(tape, transform, "rotation") != 0)
+        return get_numbers(tape, transform, "rotation", 4, out->posed.rotation) &&
+               rotation_is_unit(out->posed.rotation, &length);
     transform = json_tape_find(tape, transform, "yaw_deg");
     yaw = transform && tape->tokens[transform].kind == JSON_NUMBER ? tape->tokens[transform].number
                                                                    : NAN;

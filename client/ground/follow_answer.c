@@ -406,11 +406,7 @@ static bool take_document(struct following *f, const struct kota_ground_answer *
 
 static bool is_at(const struct layer *layer, const struct pose *pose)
 {
-    const struct pose *at = &layer->motion.pose;
-
-    return layer->is_moved && at->translation.x == pose->translation.x &&
-           at->translation.y == pose->translation.y && at->translation.z == pose->translation.z &&
-           at->yaw_deg == pose->yaw_deg;
+    return layer->is_moved && pose_is_equal(&layer->motion.pose, pose);
 }
 
 void following_count_poses(struct following *f)
@@ -433,10 +429,12 @@ bool following_settle(struct following *f, struct err *err)
         struct followed_layer *layer = &f->layers[i];
         struct kota_ground_pose pose = {.yaw_deg = layer->posed.yaw_deg};
 
+        memcpy(pose.rotation, layer->posed.rotation, sizeof pose.rotation);
         if (!layer->is_posed || !layer->value)
             continue;
         memcpy(pose.translation, &layer->posed.translation, sizeof pose.translation);
         if (layer->has_pose && pose.yaw_deg == layer->pose.yaw_deg &&
+            memcmp(pose.rotation, layer->pose.rotation, sizeof pose.rotation) == 0 &&
             memcmp(pose.translation, layer->pose.translation, sizeof pose.translation) == 0)
             pose = layer->pose; /* with its velocity */
         if (!layer->value->is_moved &&

@@ -392,8 +392,9 @@ bool kota_ground_edit_polygons(struct kota_ground_copy *copy, const char *locale
 struct kota_ground_pose {
     double translation[3];
     double yaw_deg;
+    double rotation[4]; /* unit x y z w, in place of the yaw; all 0: the yaw */
     double velocity[3]; /* m/s */
-    double spin;        /* rad/s */
+    double spin[3];     /* rad/s, about the locale's axes */
 };
 
 /* The pose of a mesh layer; it counts no revision. */

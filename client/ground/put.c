@@ -133,24 +133,32 @@ struct layer *layer_widened(const struct layer *layer, const float range[2])
 struct layer *layer_posed(const struct layer *layer, const struct kota_ground_pose *pose,
                           uint64_t transform_seq, struct err *err)
 {
-    const struct pose to = {{pose->translation[0], pose->translation[1], pose->translation[2]},
-                            pose->yaw_deg};
+    struct pose to = {
+        {pose->translation[0], pose->translation[1], pose->translation[2]}, pose->yaw_deg, {0}};
+    struct vec3 velocity = {pose->velocity[0], pose->velocity[1], pose->velocity[2]};
+    struct vec3 spin = {pose->spin[0], pose->spin[1], pose->spin[2]};
     struct layer *moved;
+    double length;
 
     if (layer->kind != LAYER_MESH || layer->space.frame != MESH_CARTESIAN) {
         err_set(err, ERR_LAYER_KIND, "layer %s cannot be moved", layer->id);
         return NULL;
     }
-    if (!vec3_is_finite(to.translation) || !isfinite(to.yaw_deg) || !isfinite(pose->spin) ||
-        !isfinite(pose->velocity[0] + pose->velocity[1] + pose->velocity[2])) {
+    memcpy(to.rotation, pose->rotation, sizeof to.rotation);
+    if (!vec3_is_finite(to.translation) || !isfinite(to.yaw_deg) || !vec3_is_finite(velocity) ||
+        !vec3_is_finite(spin)) {
         err_set(err, ERR_BAD_INPUT, "the pose of layer %s is not finite", layer->id);
+        return NULL;
+    }
+    if (pose_is_tilted(&to) && !rotation_is_unit(to.rotation, &length)) {
+        err_set(err, ERR_UNPROCESSABLE, "the rotation of layer %s has length %g, must be 1",
+                layer->id, length);
         return NULL;
     }
     moved = layer_moved(layer, &to, 0, transform_seq, err);
     if (moved) { /* the daemon's velocity, and none of our own clock */
-        moved->motion.velocity =
-            (struct vec3){pose->velocity[0], pose->velocity[1], pose->velocity[2]};
-        moved->motion.spin = pose->spin;
+        moved->motion.velocity = velocity;
+        moved->motion.spin = spin;
     }
     return moved;
 }

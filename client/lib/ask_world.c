@@ -273,8 +273,9 @@ struct kota_request *kota_delete_layer(const char *locale, const char *layer)
     return ask_write("DELETE", LAYER, locale, layer);
 }
 
-struct kota_request *kota_put_transform(const char *locale, const char *layer,
-                                        const double translation_m[3], double yaw_deg)
+/* A pose that lacks its turn and the closing brace. */
+static struct kota_request *put_pose(const char *locale, const char *layer,
+                                     const double translation_m[3])
 {
     struct kota_request *request = ask_new("PUT", LAYER "/transform", locale, layer);
 
@@ -282,7 +283,30 @@ struct kota_request *kota_put_transform(const char *locale, const char *layer,
         return NULL;
     text_adds(&request->own_body, "{\"translation\":");
     ask_vector(request, translation_m, 3, "translation", 0);
+    return request;
+}
+
+struct kota_request *kota_put_transform(const char *locale, const char *layer,
+                                        const double translation_m[3], double yaw_deg)
+{
+    struct kota_request *request = put_pose(locale, layer, translation_m);
+
+    if (!request)
+        return NULL;
     ask_optional(request, "yaw_deg", yaw_deg);
+    text_adds(&request->own_body, "}");
+    return ask_json(request);
+}
+
+struct kota_request *kota_put_rotation(const char *locale, const char *layer,
+                                       const double translation_m[3], const double rotation[4])
+{
+    struct kota_request *request = put_pose(locale, layer, translation_m);
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, ",\"rotation\":");
+    ask_vector(request, rotation, 4, "rotation", 0);
     text_adds(&request->own_body, "}");
     return ask_json(request);
 }

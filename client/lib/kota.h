@@ -205,7 +205,8 @@ struct kota_event {
     /* of binary feeds: an edit of polygons as proto/feed.md has it; NULL: none */
     const void *polygons;
     size_t polygons_bytes;
-    /* of binary feeds, "transform": translation, yaw in degrees, velocity, spin; else NULL */
+    /* of binary feeds, "transform": numbers[14]: translation, yaw in degrees, rotation
+     * x y z w in place of the yaw or all 0, velocity, angular velocity in rad/s; else NULL */
     const double *pose;
     uint64_t transform_seq;
     /* of binary feeds, "patch": a patch of sand; `source` is its change */
@@ -400,6 +401,9 @@ struct kota_request *kota_delete_layer(const char *locale, const char *layer);
  */
 struct kota_request *kota_put_transform(const char *locale, const char *layer,
                                         const double translation_m[3], double yaw_deg);
+/* The same, turned by a unit quaternion x, y, z, w about its origin. */
+struct kota_request *kota_put_rotation(const char *locale, const char *layer,
+                                       const double translation_m[3], const double rotation[4]);
 /*
  * Polygons of a mesh layer: those with the numbers removed[removed_count] go, and new ones come, in
  * one revision. Polygon i of the new ones has the next corner_counts[i] corners of xyz. The answer

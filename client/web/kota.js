@@ -327,9 +327,11 @@ export class Kota {
   }
 
   /**
-   * Moves a mesh layer: the whole pose, translation in metres and yaw about gravity in degrees.
+   * Moves a mesh layer: the whole pose, translation in metres, and yaw about gravity in degrees or a
+   * rotation, a unit quaternion x y z w.
    * @param {string} id @param {string} layer
-   * @param {{translation: [number, number, number], yaw_deg?: number}} pose
+   * @param {{translation: [number, number, number], yaw_deg?: number,
+   *   rotation?: [number, number, number, number]}} pose
    * @param {WriteOptions} [options] @returns {Promise<any>}
    */
   putTransform(id, layer, pose, options = {}) {

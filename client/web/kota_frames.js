@@ -8,9 +8,9 @@
 /** @typedef {import("./kota_types.js").FeedEvent} FeedEvent */
 
 export const FRAMES = "application/vnd.kota.feed";
-const VERSION = 1, FRAME_BYTES_MAX = 1 << 20, HEAD_BYTES = 16;
+const VERSION = 2, FRAME_BYTES_MAX = 1 << 20, HEAD_BYTES = 16;
 /** Bytes of the members of each kind, after the head: hello, edit, pose, resync, tick, range, patch. */
-const MEMBER_BYTES = [16, 64, 64, 0, 0, 8, 56], RANGE = 5, PATCH = 6;
+const MEMBER_BYTES = [16, 64, 112, 0, 0, 8, 56], RANGE = 5, PATCH = 6;
 /** Of a patch. */
 const STATES = ["filling", "settling", "active", "resting", "written", "discarded", "failed"];
 
@@ -37,9 +37,10 @@ function event(view, locale) {
     return { name: "hello", data: { locale, revision: number }, id: "" };
   }
   if (kind === 2) {
-    const [x, y, z, yaw, vx, vy, vz, spin] = doubles(members, 8);
+    const of = doubles(members, 14), rotation = of.slice(4, 8);
     return { name: "transform", id: "", data: { locale, layer, transform_seq: number,
-      translation: [x, y, z], yaw_deg: yaw, velocity: [vx, vy, vz], spin } };
+      translation: of.slice(0, 3), ...rotation.some(Boolean) ? { rotation } : { yaw_deg: of[3] },
+      velocity: of.slice(8, 11), spin: of.slice(11) } };
   }
   const end = names + layerBytes + sourceBytes, from = view.byteOffset + end + (-end & 3);
   if (kind === PATCH) {

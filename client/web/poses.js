@@ -1,17 +1,16 @@
 /**
  * Where mesh layers stand that were moved (PUT …/transform): a pose turns a layer about the line of
- * gravity through its own origin, right-handed about "up", and shifts it then. Layers of planets and
+ * gravity through its own origin, right-handed about "up", or by a rotation, and shifts it then. Layers of planets and
  * drums, and those of a daemon that knows no poses, stand still.
  */
 
 /**
- * @param {number[]} gravity of the locale @param {{translation: number[], yaw_deg: number}} pose
+ * @param {number[]} gravity of the locale @param {{translation: number[], yaw_deg?: number, rotation?: number[]}} pose
  * @returns {{position: number[], orientation: number[]}} shift, and unit quaternion [x, y, z, w]
  */
-export function standing(gravity, { translation, yaw_deg: yaw = 0 }) {
+export function standing(gravity, { translation, yaw_deg: yaw = 0, rotation }) {
   const up = (gravity ?? [0, 0, -1]).map((v) => -v), half = (yaw % 360) * Math.PI / 360;
-  return { position: [...translation],
-    orientation: [...up.map((v) => v * Math.sin(half)), Math.cos(half)] };
+  return { position: [...translation], orientation: rotation ?? [...up.map((v) => v * Math.sin(half)), Math.cos(half)] };
 }
 
 /** @param {object} locale @returns {Map<string, object>} layer → its pose; only moved layers */

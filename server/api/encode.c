@@ -72,12 +72,25 @@ static void field_members(struct json_writer *w, const struct layer *layer)
     number_pair(w, "origin", spec->origin_x_m, spec->origin_y_m);
 }
 
+static void quaternion(struct json_writer *w, const double q[4])
+{
+    json_begin_array(w);
+    for (int i = 0; i < 4; i++)
+        json_number(w, q[i]);
+    json_end_array(w);
+}
+
 void encode_pose_members(struct json_writer *w, const struct pose *pose)
 {
     json_key(w, "translation");
     json_vec3(w, pose->translation);
-    json_key(w, "yaw_deg");
-    json_number(w, pose->yaw_deg);
+    if (!pose_is_tilted(pose)) {
+        json_key(w, "yaw_deg");
+        json_number(w, pose->yaw_deg);
+        return;
+    }
+    json_key(w, "rotation");
+    quaternion(w, pose->rotation);
 }
 
 static void layer_object(struct json_writer *w, const struct layer *layer)
@@ -126,10 +139,7 @@ static void placement_object(struct json_writer *w, const struct placement *plac
     json_key(w, "translation");
     json_vec3(w, placement->translation);
     json_key(w, "rotation");
-    json_begin_array(w);
-    for (int i = 0; i < 4; i++)
-        json_number(w, placement->rotation[i]);
-    json_end_array(w);
+    quaternion(w, placement->rotation);
     json_end_object(w);
 }
 

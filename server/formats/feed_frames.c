@@ -13,8 +13,9 @@
 enum { LENGTH_BYTES = 4, LENGTH_MIN = FRAME_HEAD_BYTES - LENGTH_BYTES };
 
 static const size_t member_bytes[] = {
-    [FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 64, [FRAME_RESYNC] = 0,
-    [FRAME_TICK] = 0,   [FRAME_RANGE] = 8, [FRAME_PATCH] = 56};
+    [FRAME_HELLO] = 16, [FRAME_EDIT] = 64, [FRAME_POSE] = 8 * FRAME_POSE_NUMBERS,
+    [FRAME_RESYNC] = 0, [FRAME_TICK] = 0,  [FRAME_RANGE] = 8,
+    [FRAME_PATCH] = 56};
 
 static bool take_name(const char *at, size_t length, char *out, size_t size)
 {

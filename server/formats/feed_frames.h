@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAME_VERSION = 1, FRAME_BYTES_MAX = 1 << 20 };
+enum { FRAME_VERSION = 2, FRAME_BYTES_MAX = 1 << 20 };
 #define FRAME_MEDIA_TYPE "application/vnd.kota.feed"
 
-enum { FRAME_HEAD_BYTES = 16 };
+enum { FRAME_HEAD_BYTES = 16, FRAME_POSE_NUMBERS = 14 };
 enum { FRAME_HAS_RECT = 1, FRAME_HAS_BOUNDS = 2, FRAME_HAS_SAMPLES = 4, FRAME_HAS_POLYGONS = 8 };
 
 enum frame_kind {
@@ -32,10 +32,10 @@ struct frame {
     bool has_rect, has_bounds;
     uint32_t rect[4];
     double bounds[6];
-    double pose[8];         /* translation, yaw in degrees, velocity, spin */
-    float range[2];         /* the least and greatest sample of a layer; NaN: not known */
-    uint32_t state;         /* of a patch, and the numbers of its bodies */
-    const uint32_t *bodies; /* [body_count] */
+    double pose[FRAME_POSE_NUMBERS]; /* translation, yaw in degrees, rotation, velocity, spin */
+    float range[2];                  /* the least and greatest sample of a layer; NaN: not known */
+    uint32_t state;                  /* of a patch, and the numbers of its bodies */
+    const uint32_t *bodies;          /* [body_count] */
     size_t body_count;
     const float *samples; /* [rect[3]][rect[2]]; NULL: none */
     const void *polygons; /* an edit of polygons; NULL: none */

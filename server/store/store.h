@@ -97,8 +97,8 @@ struct store_locale {
 
 /* The pose of a moved layer. */
 struct store_pose {
-    double translation[3], yaw_deg;
-    uint64_t transform_seq; /* of the layer's last move */
+    double translation[3], yaw_deg, rotation[4]; /* all 0: the yaw */
+    uint64_t transform_seq;                      /* of the layer's last move */
 };
 
 enum store_layer_kind { STORE_HEIGHTFIELD, STORE_MESH };

@@ -3,8 +3,8 @@
  *
  * A pose changes many times a second and is written once in a while, many of them in a transaction.
  * So it has a table of its own: the layer's row, which names its files, is not written. A row is
- * written whole and has a checksum. A row without its mesh is damage, as rows are removed with
- * their layers in one transaction.
+ * written whole and has a checksum: translation and yaw, then a rotation where it has one. A row
+ * without its mesh is damage, as rows are removed with their layers in one transaction.
  */
 #include "store/store_data.h"
 
@@ -15,8 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { YAW_NUMBERS = 4, TILTED_NUMBERS = 8 }; /* of a row */
+
 static enum err_code put_row(struct store *store, const char *locale, const char *layer,
-                             const double pose[4], uint64_t seq, struct err *err)
+                             const double *pose, size_t numbers, uint64_t seq, struct err *err)
 {
     sqlite3_stmt *write = store_statement(
         store,
@@ -29,7 +31,7 @@ static enum err_code put_row(struct store *store, const char *locale, const char
         return err->code;
     sqlite3_bind_text(write, 1, locale, -1, SQLITE_STATIC);
     sqlite3_bind_text(write, 2, layer, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(write, 3, pose, 4 * sizeof *pose, SQLITE_STATIC);
+    sqlite3_bind_blob(write, 3, pose, (int)(numbers * sizeof *pose), SQLITE_STATIC);
     sqlite3_bind_int64(write, 4, (int64_t)seq);
     return store_run(store, write, "cannot write a pose", err);
 }
@@ -38,21 +40,23 @@ enum err_code store_put_pose(struct store *store, const char *locale, const char
                              const struct store_pose *pose, struct err *err)
 {
     const struct row_cache_layer *there = row_cache_layer(&store->cache, locale, layer);
-    const double row[4] = {pose->translation[0], pose->translation[1], pose->translation[2],
-                           pose->yaw_deg};
+    const double *by = pose->translation, *q = pose->rotation;
+    const double row[TILTED_NUMBERS] = {by[0], by[1], by[2], pose->yaw_deg, q[0], q[1], q[2], q[3]};
+    bool is_tilted = q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0;
 
     CHECK(store->is_in_transaction && !store->has_failed);
     CHECK(there && there->kind == STORE_MESH);
-    return put_row(store, locale, layer, row, pose->transform_seq, err);
+    return put_row(store, locale, layer, row, is_tilted ? TILTED_NUMBERS : YAW_NUMBERS,
+                   pose->transform_seq, err);
 }
 
 enum err_code store_put_transform_seq(struct store *store, const char *locale, uint64_t seq,
                                       struct err *err)
 {
-    static const double none[4] = {0, 0, 0, 0};
+    static const double none[YAW_NUMBERS] = {0};
 
     CHECK(store->is_in_transaction && !store->has_failed);
-    return put_row(store, locale, "", none, seq, err);
+    return put_row(store, locale, "", none, YAW_NUMBERS, seq, err);
 }
 
 enum err_code store_drop_pose(struct store *store, const char *locale, const char *layer,
@@ -81,17 +85,35 @@ enum err_code poses_drop_locale(struct store *store, const char *locale, struct 
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
+/* The numbers of a row; false when they are of no pose. */
+static bool take_pose(sqlite3_stmt *row, struct store_pose *out)
+{
+    double numbers[TILTED_NUMBERS] = {0}, length;
+
+    if (!column_bytes(row, 1, numbers, YAW_NUMBERS * sizeof *numbers) &&
+        (!column_bytes(row, 1, numbers, sizeof numbers) ||
+         !rotation_is_unit(numbers + YAW_NUMBERS, &length)))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(numbers[i]) <= POSE_TRANSLATION_MAX_M))
+            return false;
+    memcpy(out->translation, numbers, sizeof out->translation);
+    out->yaw_deg = numbers[3];
+    memcpy(out->rotation, numbers + YAW_NUMBERS, sizeof out->rotation);
+    return fabs(out->yaw_deg) <= POSE_YAW_MAX_DEG;
+}
+
 /* One row of a locale; false when it cannot be. */
 static bool take_row(sqlite3_stmt *row, uint64_t *transform_seq, struct store_loaded_layer *layers,
                      size_t count, char *id, size_t id_size)
 {
-    double pose[4];
+    struct store_pose pose;
     struct store_loaded_layer *layer = NULL;
     uint64_t seq = (uint64_t)sqlite3_column_int64(row, 2);
 
     snprintf(id, id_size, "?");
     if (!column_text(row, 0, id, id_size) || sqlite3_column_int(row, 3) != 1 ||
-        !column_bytes(row, 1, pose, sizeof pose))
+        !take_pose(row, &pose))
         return false;
     if (id[0] == '\0') {
         *transform_seq = seq;
@@ -100,13 +122,11 @@ static bool take_row(sqlite3_stmt *row, uint64_t *transform_seq, struct store_lo
     for (size_t i = 0; i < count; i++)
         if (strcmp(layers[i].id, id) == 0)
             layer = &layers[i];
-    for (int i = 0; i < 3; i++)
-        if (!(fabs(pose[i]) <= POSE_TRANSLATION_MAX_M))
-            return false;
-    if (!layer || layer->kind != STORE_MESH || !(fabs(pose[3]) <= POSE_YAW_MAX_DEG))
+    if (!layer || layer->kind != STORE_MESH)
         return false;
+    pose.transform_seq = seq;
     layer->has_pose = true;
-    layer->pose = (struct store_pose){{pose[0], pose[1], pose[2]}, pose[3], seq};
+    layer->pose = pose;
     return true;
 }
 

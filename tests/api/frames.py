@@ -12,7 +12,7 @@ class Frame:
     def __init__(self, body):
         """body: all after the length."""
         self.kind, self.flags, layer, source, self.revision = struct.unpack_from("<4BQ", body)
-        at = {HELLO: 28, EDIT: 76, POSE: 76, RANGE: 20, PATCH: 68}.get(self.kind, 12)
+        at = {HELLO: 28, EDIT: 76, POSE: 124, RANGE: 20, PATCH: 68}.get(self.kind, 12)
         self.members = body[12:at]
         self.layer = body[at:at + layer].decode()
         self.source = body[at + layer:at + layer + source].decode()
@@ -31,7 +31,7 @@ class Frame:
             else:
                 equal(self.content, b"", "content without a flag")
         elif self.kind == POSE:
-            self.numbers = struct.unpack("<8d", self.members)
+            self.numbers = struct.unpack("<14d", self.members)
         elif self.kind == RANGE:
             self.numbers = struct.unpack("<2f", self.members)
         elif self.kind == PATCH:
@@ -66,7 +66,7 @@ class FrameStream(Stream):
             equal(self.headers["content-type"], FEED, "Content-Type")
             self.hello = self.frame()
             equal((self.hello.kind, self.hello.members[:8], struct.unpack_from("<2I", self.hello.members, 8)),
-                  (HELLO, b"kotafeed", (1, 0)), "hello")
+                  (HELLO, b"kotafeed", (2, 0)), "hello")
 
     def frame(self):
         while not self.waiting:

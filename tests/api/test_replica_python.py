@@ -76,6 +76,9 @@ def change(world, locale):
         rect = (rng.randrange(SIDE - 30), rng.randrange(SIDE - 30), rng.randint(1, 30), rng.randint(1, 30))
         return world.edit(locale, rect, [[None if rng.random() < .01 else rng.uniform(-30, 30)
                                           for _ in range(rect[2])] for _ in range(rect[3])])
+    if rng.random() < 0.2:
+        return world.put_transform(locale, "lift", [rng.uniform(-9, 80), rng.uniform(-9, 80), 3],
+                                   rotation=[0.6, 0, 0, 0.8])
     if rng.random() < 0.5:
         return world.put_transform(locale, "lift", [rng.uniform(-9, 80), rng.uniform(-9, 80), 3],
                                    yaw_deg=rng.uniform(-400, 400))

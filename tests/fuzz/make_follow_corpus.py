@@ -45,9 +45,9 @@ def samples(count, revision=3):
     return piece(1, struct.pack(f"<{count}f", *(i % 7 for i in range(count))), revision)
 
 
-hello = feed(frame(HELLO, 3, struct.pack("<8s2I", b"kotafeed", 1, 0)))
+hello = feed(frame(HELLO, 3, struct.pack("<8s2I", b"kotafeed", 2, 0)))
 whole = hello + document() + samples(SIDE * SIDE)
-pose = frame(POSE, 4, struct.pack("<8d", 1, 2, 3, 45, 0, 0, 0, 0), b"lift")
+pose = frame(POSE, 4, struct.pack("<14d", 1, 2, 3, 45, *10 * (0,)), b"lift")
 INPUTS = {
     "whole": whole,
     "edits": whole + feed(edit(4, (1, 1, 2, 1), 5.0, 6.0), frame(TICK, 4)),
@@ -59,7 +59,7 @@ INPUTS = {
     "deleted": whole + feed(frame(EDIT, 4, bytes(64), b"", b"delete")),
     "cut": whole + feed(edit(4, (1, 1, 2, 1), 5.0, 6.0)[:50]) + hello + document() + samples(SIDE * SIDE),
     "gone": hello + piece(1, b"no", 63),
-    "version": feed(frame(HELLO, 3, struct.pack("<8s2I", b"kotafeed", 2, 0))),
+    "version": feed(frame(HELLO, 3, struct.pack("<8s2I", b"kotafeed", 99, 0))),
     "mesh": hello + document(layers=[{"id": "lift", "kind": "mesh", "role": "ground",
                                       "transform": {"translation": [1, 2, 3], "yaw_deg": 45}}])
     + piece(1, b"KOTAMESH" + bytes(80), 3) + piece(1, bytes(32), 3) + feed(pose),

@@ -141,7 +141,7 @@ def demo(daemon):
     write(daemon, "POST", "/v1/locales/village/layers/ground/polygons", {
         "polygons": [[[3, 0, 9], [5, 0, 9], [5, 2, 9.5], [3, 2, 9.5]]], "remove": [7, 8, 9]})
     write(daemon, "PUT", "/v1/locales/garden/layers/ferry/transform",
-          {"translation": [4.5, -1.25, 0.5], "yaw_deg": 30})
+          {"translation": [4.5, -1.25, 0.5], "rotation": [0.1, -0.1, 0.7, 0.7]})
 
 
 def first_life(daemon, hills, coast):
@@ -195,7 +195,7 @@ def patch(daemon):
     """Ground that a body has dented: an edit whose source is patch, and a shell of the model."""
     put_terrain(daemon, "beach", sand.land())
     place = sand.make(daemon, "beach", bodies=[sand.body()])
-    sand.until(daemon, place, "written", seconds=300)
+    sand.until(daemon, place, "written")
 
 
 def second_life(daemon, hills, coast):

@@ -60,13 +60,13 @@ static struct bytes stream(void)
     static const struct {
         char word[8];
         uint32_t version, zero;
-    } hello = {{'k', 'o', 't', 'a', 'f', 'e', 'e', 'd'}, 1, 0};
+    } hello = {{'k', 'o', 't', 'a', 'f', 'e', 'e', 'd'}, FRAME_VERSION, 0};
     struct {
         uint32_t rect[4];
         double bounds[6];
     } edit = {{7, 8, 3, 2}, {1, 2, 3, 4, 5, 6}};
     static const float samples[6] = {1, 2, 3, 4, 5, 6.5f};
-    static const double pose[8] = {1, 2, 3, 30, 4, 5, 6, 0.5};
+    static const double pose[FRAME_POSE_NUMBERS] = {1, 2, 3, 30, 0, 0, 0, 0, 4, 5, 6, 0, 0, 0.5};
     struct bytes out = {.length = 0};
 
     put_frame(&out, FRAME_HELLO, 0, 40, &hello, sizeof hello, "", "", "", 0);
@@ -136,7 +136,7 @@ static void frames_come_whole_however_they_are_cut(void **state)
         assert_int_equal(seen.last_edit.revision, 42);
         assert_int_equal(seen.last_edit.polygons_bytes, 8);
         assert_false(seen.last_edit.has_rect);
-        assert_true(seen.last_pose.pose[3] == 30 && seen.last_pose.pose[7] == 0.5);
+        assert_true(seen.last_pose.pose[3] == 30 && seen.last_pose.pose[13] == 0.5);
         assert_string_equal(seen.last_pose.layer, "lift");
     }
 }
@@ -185,12 +185,12 @@ static void what_is_no_frame_is_refused(void **state)
         size_t at;
         unsigned char value;
     } cases[] = {
-        {0, 3},   /* a length that is no multiple of 4 */
-        {0, 8},   /* shorter than a head */
-        {3, 9},   /* 150 MB */
-        {6, 200}, /* a name beyond the frame */
-        {16, 0},  /* another word */
-        {24, 2},  /* another version */
+        {0, 3},                  /* a length that is no multiple of 4 */
+        {0, 8},                  /* shorter than a head */
+        {3, 9},                  /* 150 MB */
+        {6, 200},                /* a name beyond the frame */
+        {16, 0},                 /* another word */
+        {24, FRAME_VERSION + 1}, /* another version */
     };
     bool is_malformed;
 

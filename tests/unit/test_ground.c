@@ -146,7 +146,7 @@ static void what_cannot_be_is_refused_with_its_reason(void **state)
 /* An image of a later version ends the following; it is not read as one of today. */
 static void formats_of_another_version_are_refused(void **state)
 {
-    static const char hello[28] = "\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0kotafeed\2\0\0";
+    static const char hello[28] = "\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0kotafeed\3\0\0";
     struct kota_ground_copy *copy = kota_ground_open();
     struct kota_ground_following following;
     struct kota_ground_need need;

@@ -12,6 +12,7 @@
 #include "support/pause.h"
 #include "support/random.h"
 #include "support/replica/compare.h"
+#include "support/rotation.h"
 #include "support/tcp_proxy.h"
 
 #include <math.h>
@@ -208,6 +209,13 @@ static void move_layer(void)
     double to[3] = {random_in(&world.random, 0, 900), random_in(&world.random, 0, 900),
                     random_in(&world.random, -5, 30)};
 
+    double rotation[4];
+
+    if (random_below(&world.random, 3) == 0) {
+        rotation_random(&world.random, rotation);
+        call(kota_put_rotation("land", "bridge", to, rotation));
+        return;
+    }
     call(kota_put_transform("land", "bridge", to,
                             random_below(&world.random, 2) ? random_in(&world.random, -180, 180)
                                                            : 90));

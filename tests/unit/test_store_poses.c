@@ -38,7 +38,7 @@ static void put_moved_deck(struct place *p, uint64_t revision, double x)
                                .gravity = {0, 0, -1},
                                .mesh = p->mesh,
                                .polygons = &p->polygons};
-    struct store_pose pose = {{x, 2, 3}, 90, 7};
+    struct store_pose pose = {.translation = {x, 2, 3}, .yaw_deg = 90, .transform_seq = 7};
 
     store_must(store_put_locale(p->store, &locale, &p->err), &p->err);
     log_change(p, revision);
@@ -93,6 +93,27 @@ static void a_pose_comes_back_with_its_layer(void **state)
     assert_true(deck->pose.yaw_deg == 90);
     assert_int_equal(deck->pose.transform_seq, 7);
     assert_int_equal(loaded_locale(loaded, "town")->transform_seq, 9);
+    loaded_free(loaded);
+    close_place(&p);
+}
+
+static void a_rotation_comes_back_to_the_bit(void **state)
+{
+    const struct store_pose pose = {
+        .translation = {4, 5, 6}, .rotation = {0.1, -0.7, 0.1, 0.7000000001}, .transform_seq = 8};
+    struct place p;
+    struct loaded *loaded;
+    const struct store_loaded_layer *deck;
+
+    (void)state;
+    open_place(&p);
+    store_must(store_begin(p.store, &p.err), &p.err);
+    store_must(store_put_pose(p.store, "town", "deck", &pose, &p.err), &p.err);
+    store_must(store_commit(p.store, &p.err), &p.err);
+    loaded = restart(&p);
+    deck = loaded_layer(loaded, "town", "deck");
+    assert_true(deck->has_pose);
+    assert_memory_equal(&deck->pose, &pose, sizeof pose);
     loaded_free(loaded);
     close_place(&p);
 }
@@ -154,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pose_comes_back_with_its_layer),
+        cmocka_unit_test(a_rotation_comes_back_to_the_bit),
         cmocka_unit_test(a_locale_that_comes_again_has_not_moved),
         cmocka_unit_test(a_layer_that_goes_takes_its_pose_along),
     };

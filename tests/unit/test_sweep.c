@@ -7,6 +7,7 @@
 
 #include "support/long_form.h"
 #include "support/mesh_oracle.h"
+#include "support/rotation.h"
 #include "support/sweep_oracle.h"
 
 #include <setjmp.h>
@@ -138,13 +139,16 @@ static struct scene mesh_scene(struct random *random, int kind)
 {
     struct scene scene = {.up = kind % 2 ? (struct vec3){0, 0, 1} : oracle_direction(random)};
     struct mesh_options options = {.gravity = vec3_opposite(scene.up)};
+    struct pose pose = {.translation = {random_in(random, -9, 9), 3, -2},
+                        .yaw_deg = random_in(random, -400, 400)};
     struct soup soup = {0};
 
     oracle_soup(random, scene.up, 20, &soup);
     scene.mesh = soup_mesh(&soup, &options, NULL);
     scene.is_moved = kind % 3 == 0;
-    scene.motion = motion_at(
-        &(struct pose){{random_in(random, -9, 9), 3, -2}, random_in(random, -400, 400)}, scene.up);
+    if (kind % 6 == 0)
+        rotation_random(random, pose.rotation);
+    scene.motion = motion_at(&pose, scene.up);
     soup_triangles(&scene, &soup);
     soup_free(&soup);
     return scene;

@@ -76,7 +76,7 @@ static void move(struct world *world, const char *id, struct vec3 to, double yaw
 {
     struct world_change change = change_of(WORLD_MOVE_LAYER, id);
 
-    change.pose = (struct pose){to, yaw_deg};
+    change.pose = (struct pose){.translation = to, .yaw_deg = yaw_deg};
     apply(world, &change);
 }
 
@@ -226,9 +226,9 @@ static struct pose pose_at(size_t layer, uint64_t k)
 {
     struct random random = {layer * 1000003 + k};
 
-    return (struct pose){{50.0 * (double)layer + random_in(&random, -3, 3),
-                          random_in(&random, -3, 3), random_in(&random, 0, 100)},
-                         random_in(&random, -180, 180)};
+    return (struct pose){.translation = {50.0 * (double)layer + random_in(&random, -3, 3),
+                                         random_in(&random, -3, 3), random_in(&random, 0, 100)},
+                         .yaw_deg = random_in(&random, -180, 180)};
 }
 
 struct expected {

@@ -204,7 +204,7 @@ static void a_moved_layer_is_edited_where_it_stands(void **state)
     (void)state;
     world_readers_begin(world);
     put_squares(world, "m", 3);
-    move.pose = (struct pose){{100, 0, 10}, 0};
+    move.pose = (struct pose){.translation = {100, 0, 10}};
     apply(world, &move);
     edit(world, "m", 0, 0, 5, NULL, 0);
     layer = published(world, "m", NULL);

@@ -365,7 +365,7 @@ test("a reader that is spared changes comes back after them, and unknown frames 
     for await (const event of frames(body, () => {}, "x")) seen.push(event);
     return seen;
   };
-  const seen = await read(hello(1), bytes(9, [1, 2, 3, 4]), bytes(4, [], 77n), bytes(3, [], 80n));
+  const seen = await read(hello(2), bytes(9, [1, 2, 3, 4]), bytes(4, [], 77n), bytes(3, [], 80n));
   assert.deepEqual(seen.map((event) => [event.name, event.id]), [["hello", ""], ["", "77"], ["resync", "80"]]);
   const patch = bytes(6, [...new Uint8Array(new Float64Array([1, 2, 3, 4, 5, 6]).buffer),
     2, 0, 0, 0, 1, 0, 0, 0, ...new TextEncoder().encode("landborn"), 9, 0, 0, 0], 7n);
@@ -373,7 +373,7 @@ test("a reader that is spared changes comes back after them, and unknown frames 
   assert.deepEqual((await read(patch)).map((event) => [event.name, event.id, event.data]), [["patch", "",
     { locale: "x", patch: 7, layer: "land", change: "born", state: "active",
       bounds: { min: [1, 2, 3], max: [4, 5, 6] }, bodies: [9] }]]);
-  await assert.rejects(read(hello(2)), /version 2/);
+  await assert.rejects(read(hello(3)), /version 3/);
   await assert.rejects(read(Uint8Array.of(5, 0, 0, 0, 1)), /a frame of 5 bytes/);
   await assert.rejects(read(bytes(1, [1, 2, 3, 4])), /too short/);
 });

@@ -75,8 +75,10 @@ async function change(kota, id) {
   }
   const kind = random();
   if (kind < 0.5) {
+    const tilt = between(-0.5, 0.5);
     await kota.putTransform(id, "lift", { translation: [between(-5, 80), between(-5, 80), between(-3, 12)],
-      yaw_deg: random() < 0.3 ? 90 * whole(4) : between(-720, 720) });
+      ...random() < 0.3 ? { rotation: [Math.sin(tilt), 0, 0, Math.cos(tilt)] }
+        : { yaw_deg: random() < 0.3 ? 90 * whole(4) : between(-720, 720) } });
   } else {
     const polygons = Array.from({ length: 1 + whole(3) }, () =>
       plate(between(0, 90), between(0, 90), between(0, 10), between(2, 12)));

@@ -261,13 +261,16 @@ class Client:
         return self.call("GET", _place(locale, "layers", layer, "stats"), **options)
 
     def put_transform(self, locale: str, layer: str, translation: Vector, yaw_deg: float = 0,
-                      **options: Any) -> Answer:
-        """The pose of a mesh layer: turned by yaw_deg about gravity, then moved by metres.
+                      rotation: Sequence[float] | None = None, **options: Any) -> Answer:
+        """The pose of a mesh layer: turned by yaw_deg about gravity, or by a rotation (a unit
+        quaternion x y z w) in its place, then moved by metres.
 
         It is not sent again after a lost connection: a late repeat could undo a newer pose.
         """
         return self.call("PUT", _place(locale, "layers", layer, "transform"),
-                         json={"translation": translation, "yaw_deg": yaw_deg}, **options)
+                         json={"translation": translation,
+                               **({"yaw_deg": yaw_deg} if rotation is None else
+                                  {"rotation": list(rotation)})}, **options)
 
     def polygons(self, locale: str, layer: str, polygons: Any = (), remove: Sequence[int] = (),
                       strict: bool = False, **options: Any) -> Answer:

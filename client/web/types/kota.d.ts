@@ -117,14 +117,17 @@ export class Kota {
     /** @param {string} id @param {string} layer @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLayer(id: string, layer: string, options?: WriteOptions): Promise<void>;
     /**
-     * Moves a mesh layer: the whole pose, translation in metres and yaw about gravity in degrees.
+     * Moves a mesh layer: the whole pose, translation in metres, and yaw about gravity in degrees or a
+     * rotation, a unit quaternion x y z w.
      * @param {string} id @param {string} layer
-     * @param {{translation: [number, number, number], yaw_deg?: number}} pose
+     * @param {{translation: [number, number, number], yaw_deg?: number,
+     *   rotation?: [number, number, number, number]}} pose
      * @param {WriteOptions} [options] @returns {Promise<any>}
      */
     putTransform(id: string, layer: string, pose: {
         translation: [number, number, number];
         yaw_deg?: number;
+        rotation?: [number, number, number, number];
     }, options?: WriteOptions): Promise<any>;
     /**
      * Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that

@@ -1,10 +1,11 @@
 /*
  * PUT …/layers/{layer}/transform {"translation":[x,y,z],"yaw_deg":0}  ->  Locale
+ *     {"translation":[x,y,z],"rotation":[x,y,z,w]}
  *
  * The layer, a mesh, is turned by the yaw about gravity's line through its own origin (the file's),
- * right-handed about "up", and then shifted. What is put is the whole pose and no step: to put it
- * twice is to put it once, so an Idempotency-Key has nothing to do here. It counts no revision but
- * transform_seq, and waits for no commit (world/write/move.c).
+ * right-handed about "up", or by any rotation about its origin, and then shifted. What is put is
+ * the whole pose and no step: to put it twice is to put it once, so an Idempotency-Key has nothing
+ * to do here. It counts no revision but transform_seq, and waits for no commit (write/move.c).
  */
 #include "api/calls.h"
 
@@ -33,13 +34,38 @@ static enum err_code decode_translation(const struct call *call, struct vec3 *ou
     return ERR_OK;
 }
 
+static enum err_code decode_rotation(const cJSON *rotation, double out[4], struct err *err)
+{
+    double length;
+
+    if (json_get_numbers(rotation, 4, out, err))
+        return err_at(err, "/rotation");
+    if (!rotation_is_unit(out, &length)) {
+        err_limit(err, ERR_UNPROCESSABLE, 1, length,
+                  "rotation must be a unit quaternion x, y, z, w, within a thousandth: its length "
+                  "is %.17g",
+                  length);
+        return err_at(err, "/rotation");
+    }
+    for (int i = 0; i < 4; i++)
+        out[i] /= length;
+    return ERR_OK;
+}
+
 static enum err_code decode_pose(const struct call *call, struct pose *out, struct err *err)
 {
     const cJSON *yaw = json_given(call->json, "yaw_deg");
+    const cJSON *rotation = json_given(call->json, "rotation");
 
     *out = (struct pose){.yaw_deg = 0};
     if (decode_translation(call, &out->translation, err))
         return err->code;
+    if (yaw && rotation) {
+        err_set(err, ERR_BAD_INPUT, "a pose has yaw_deg or rotation, not both");
+        return err_at(err, "/rotation");
+    }
+    if (rotation)
+        return decode_rotation(rotation, out->rotation, err);
     if (yaw && (json_get_number(yaw, &out->yaw_deg, err) ||
                 check_range(out->yaw_deg, POSE_YAW_MAX_DEG, "yaw_deg", "degrees", err)))
         return err_at(err, "/yaw_deg");
@@ -56,7 +82,7 @@ static const struct write_kind transform_write = {
 
 enum err_code transform_put_answer(struct call *call, struct err *err)
 {
-    static const char *const items[] = {"translation", "yaw_deg", NULL};
+    static const char *const items[] = {"translation", "yaw_deg", "rotation", NULL};
     static const char *const names[] = {NULL};
     struct world_change change = {.layer_id = ""};
 

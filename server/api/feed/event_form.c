@@ -236,9 +236,11 @@ static size_t frame_change(const struct feed_event *event, const struct feed_con
 static size_t frame_pose(const struct move_event *event, char *out)
 {
     const struct motion *m = &event->motion;
-    const double members[8] = {
-        m->pose.translation.x, m->pose.translation.y, m->pose.translation.z, m->pose.yaw_deg,
-        m->velocity.x,         m->velocity.y,         m->velocity.z,         m->spin};
+    const struct vec3 *by = &m->pose.translation;
+    const double *q = m->pose.rotation;
+    const double members[FRAME_POSE_NUMBERS] = {
+        by->x, by->y,         by->z,         m->pose.yaw_deg, q[0],      q[1],      q[2],
+        q[3],  m->velocity.x, m->velocity.y, m->velocity.z,   m->spin.x, m->spin.y, m->spin.z};
 
     memcpy(out + FRAME_HEAD_BYTES, members, sizeof members);
     return frame_close(

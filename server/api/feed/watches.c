@@ -225,7 +225,7 @@ static void add_layer(struct boxes *boxes, const struct layer *old, const struct
     struct box3 before = {{0, 0, 0}, {0, 0, 0}}, after = before;
     bool had = layer_bounds(old, &before), has = layer_bounds(next, &after);
     bool moved = old->is_moved != next->is_moved ||
-                 (next->is_moved && memcmp(&old->motion, &next->motion, sizeof old->motion) != 0);
+                 (next->is_moved && !motion_is_equal(&old->motion, &next->motion));
     bool is_same_plan = before.min.x == after.min.x && before.min.y == after.min.y &&
                         before.max.x == after.max.x && before.max.y == after.max.y;
 

@@ -244,6 +244,16 @@ void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size
 bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, double lift_m,
                   struct mesh_contact *out);
 
+/*
+ * The same along any unit vector `down`, of a cartesian mesh that is turned: polygons that it lies
+ * in are no floors, others are, also those that the mesh's own gravity lies in. About the time of a
+ * ray.
+ */
+bool mesh_floor_along(const struct mesh *mesh, struct vec3 point, struct vec3 down,
+                      double reach_up_m, struct mesh_contact *out);
+bool mesh_ceiling_along(const struct mesh *mesh, struct vec3 point, struct vec3 down,
+                        double above_m, double lift_m, struct mesh_contact *out);
+
 struct mesh_hit {
     double t;
     struct vec3 point, normal; /* unit; against gravity, for a vertical polygon against the ray */

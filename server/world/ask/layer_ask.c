@@ -2,9 +2,11 @@
  * Questions to a moved layer, in its own frame.
  *
  * Problem: sixty layers move sixty times a second; a tree cannot be rebuilt for each move. Approach
- * (text Q): each layer has its quadtree in its own frame. The yaw is about gravity, so the tree
- * fits every pose, "down" is the same in both frames, and distances along gravity and the t of a
- * ray need no change. The query is transformed into the frame, the answer out of it.
+ * (text Q): each layer has its quadtree in its own frame. A yaw is about gravity, so the tree
+ * fits every such pose, "down" is the same in both frames, and distances along gravity and the t of
+ * a ray need no change. The query is transformed into the frame, the answer out of it. In a tilted
+ * layer "down" is another direction in each pose, so its floors are found by rays
+ * (mesh_floor_along).
  *
  * A point is transformed once, so all polygons of a layer are tested at the same place: a
  * watertight mesh stays watertight. The rounding of the transform is within the tolerances of the
@@ -16,9 +18,36 @@
 
 enum { TOGETHER = 64 }; /* of a batch; their data stays in the first-level cache */
 
+#define WALL_COSINE 1e-12 /* between normal and gravity: vertical, but for the rounding of a turn */
+
 static bool is_vertical(struct vec3 gravity)
 {
     return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
+}
+
+struct vec3 layer_own_down(const struct layer *layer, struct vec3 point)
+{
+    if (layer->space.frame != MESH_CARTESIAN)
+        return mesh_space_gravity(layer->space, point);
+    return layer->motion.is_tilted ? motion_turn_in(&layer->motion, layer->gravity)
+                                   : layer->gravity;
+}
+
+bool layer_own_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
+                     struct mesh_contact *out)
+{
+    return layer->motion.is_tilted
+               ? mesh_floor_along(layer->mesh, point, layer_own_down(layer, point), reach_up_m, out)
+               : mesh_floor(layer->mesh, point, reach_up_m, out);
+}
+
+bool layer_own_ceiling(const struct layer *layer, struct vec3 point, double above_m, double lift_m,
+                       struct mesh_contact *out)
+{
+    return layer->motion.is_tilted
+               ? mesh_ceiling_along(layer->mesh, point, layer_own_down(layer, point), above_m,
+                                    lift_m, out)
+               : mesh_ceiling(layer->mesh, point, above_m, lift_m, out);
 }
 
 /* The contact at its distance from the point of the query. */
@@ -26,7 +55,7 @@ static void contact_out(const struct layer *layer, struct vec3 asked, struct mes
 {
     const struct motion *motion = &layer->motion;
 
-    if (is_vertical(layer->gravity))
+    if (is_vertical(layer->gravity) && !motion->is_tilted)
         contact->point =
             (struct vec3){asked.x, asked.y, contact->point.z + motion->pose.translation.z};
     else
@@ -39,11 +68,24 @@ bool moved_mesh_floor(const struct layer *layer, struct vec3 point, double reach
 {
     const struct motion *motion = &layer->motion;
 
-    if (!mesh_floor(layer->mesh, motion_point_in(motion, point),
-                    reach_up_m + motion_rounding(motion, point), out))
+    if (!layer_own_floor(layer, motion_point_in(motion, point),
+                         reach_up_m + motion_rounding(motion, point), out))
         return false;
     contact_out(layer, point, out);
     return true;
+}
+
+/* The heights of a tilted layer. */
+static void tilted_heights(const struct layer *layer, const struct vec3 *points, size_t count,
+                           struct mesh_height *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct mesh_contact top;
+
+        out[i] = (struct mesh_height){NAN, MESH_NO_POLYGON};
+        if (moved_mesh_floor(layer, points[i], INFINITY, &top))
+            out[i] = (struct mesh_height){-vec3_dot(top.point, layer->gravity), top.polygon};
+    }
 }
 
 void layer_mesh_heights(const struct layer *layer, const struct vec3 *points, size_t count,
@@ -55,6 +97,10 @@ void layer_mesh_heights(const struct layer *layer, const struct vec3 *points, si
 
     if (!layer->is_moved) {
         mesh_floor_heights(layer->mesh, points, count, INFINITY, out);
+        return;
+    }
+    if (motion->is_tilted) {
+        tilted_heights(layer, points, count, out);
         return;
     }
     for (size_t i = 0; i < count; i += TOGETHER) {
@@ -74,8 +120,8 @@ bool moved_mesh_ceiling(const struct layer *layer, struct vec3 point, double abo
     const struct motion *motion = &layer->motion;
     double rounding = motion_rounding(motion, point);
 
-    if (!mesh_ceiling(layer->mesh, motion_point_in(motion, point), above_m + rounding,
-                      lift_m - rounding, out))
+    if (!layer_own_ceiling(layer, motion_point_in(motion, point), above_m + rounding,
+                           lift_m - rounding, out))
         return false;
     contact_out(layer, point, out);
     return true;
@@ -91,16 +137,29 @@ static struct ray ray_in(const struct motion *motion, const struct ray *ray)
     return own;
 }
 
+struct vec3 layer_normal_out(const struct layer *layer, struct vec3 normal, struct vec3 toward)
+{
+    struct vec3 out = motion_turn_out(&layer->motion, normal);
+    double along = vec3_dot(out, layer->gravity);
+
+    if (!layer->motion.is_tilted) /* gravity is the mesh's own, and the mesh has chosen the side */
+        return out;
+    if (fabs(along) < WALL_COSINE)
+        along = vec3_dot(out, toward);
+    return along > 0 ? vec3_opposite(out) : out;
+}
+
 static void ray_hit_out(const struct layer *layer, const struct ray *ray, struct mesh_hit *hit)
 {
     const struct motion *motion = &layer->motion;
 
-    if (is_vertical(layer->gravity) && ray->direction.x == 0 && ray->direction.y == 0)
+    if (is_vertical(layer->gravity) && !motion->is_tilted && ray->direction.x == 0 &&
+        ray->direction.y == 0)
         hit->point =
             (struct vec3){ray->origin.x, ray->origin.y, hit->point.z + motion->pose.translation.z};
     else
         hit->point = vec3_add(ray->origin, vec3_scale(ray->direction, hit->t));
-    hit->normal = motion_turn_out(motion, hit->normal);
+    hit->normal = layer_normal_out(layer, hit->normal, ray->direction);
 }
 
 bool moved_mesh_ray(const struct layer *layer, const struct ray *ray, enum ray_mode mode,

@@ -46,6 +46,23 @@ static inline bool layer_mesh_ray(const struct layer *layer, const struct ray *r
 void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t count,
                      enum ray_mode mode, struct mesh_hit *hits);
 
+/* ---- in the layer's own frame ---------------------------------------------------------------- */
+
+/* Where gravity pulls at a point; zero where it has no direction. */
+struct vec3 layer_own_down(const struct layer *layer, struct vec3 point);
+
+/* As mesh_floor and mesh_ceiling, along that. */
+bool layer_own_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
+                     struct mesh_contact *out);
+bool layer_own_ceiling(const struct layer *layer, struct vec3 point, double above_m, double lift_m,
+                       struct mesh_contact *out);
+
+/* A normal of the moved mesh in the locale: against gravity, of what is vertical there against
+ * `toward`, a direction of the locale. */
+struct vec3 layer_normal_out(const struct layer *layer, struct vec3 normal, struct vec3 toward);
+
+/* ---- in the locale --------------------------------------------------------------------------- */
+
 /* How fast the layer goes at a point of the locale, m/s; zero where it was never moved. */
 static inline struct vec3 layer_velocity(const struct layer *layer, struct vec3 point)
 {

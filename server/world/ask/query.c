@@ -389,14 +389,6 @@ void locale_rays(const struct layer_choice *choice, const struct ray *rays, size
         rays_together(choice, rays + i, count - i < TOGETHER ? count - i : TOGETHER, mode, out + i);
 }
 
-/* Against gravity at a point; zero where it has no direction. */
-static struct vec3 up_at(const struct layer *layer, struct vec3 point)
-{
-    return vec3_opposite(layer->space.frame == MESH_CARTESIAN
-                             ? layer->gravity
-                             : mesh_space_gravity(layer->space, point));
-}
-
 /*
  * Is `other` on the lower side of the ground that was met at `on`: below its plane, with a surface
  * overhead that is no higher? A point across a ridge is below the plane of this side, too, but has
@@ -408,7 +400,7 @@ static bool is_underneath(const struct layer *layer, struct vec3 other, double t
     struct mesh_contact over;
 
     return vec3_dot(vec3_sub(other, on->point), on->normal) < -tolerance &&
-           mesh_ceiling(layer->mesh, other, tolerance, 0, &over) &&
+           layer_own_ceiling(layer, other, tolerance, 0, &over) &&
            vec3_dot(vec3_sub(over.point, on->point), on->normal) <= tolerance;
 }
 
@@ -422,11 +414,11 @@ struct sight_end {
 
 static struct sight_end sight_end(const struct layer *layer, struct vec3 point, struct vec3 other)
 {
-    struct sight_end end = {.point = point, .up = up_at(layer, point)};
+    struct sight_end end = {.point = point, .up = vec3_opposite(layer_own_down(layer, point))};
     struct mesh_contact on;
 
     end.tolerance = sight_end_tolerance(vec3_dot(point, end.up));
-    if (!mesh_floor(layer->mesh, point, end.tolerance, &on) || fabs(on.distance_m) > end.tolerance)
+    if (!layer_own_floor(layer, point, end.tolerance, &on) || fabs(on.distance_m) > end.tolerance)
         return end;
     end.point = on.point;
     end.by = is_underneath(layer, other, end.tolerance, &on) ? -end.tolerance : end.tolerance;
@@ -479,7 +471,7 @@ static bool moved_line_of_sight(const struct layer *layer, struct vec3 from, str
                            blocker))
         return true;
     blocker->at.point = motion_point_out(motion, blocker->at.point);
-    blocker->at.normal = motion_turn_out(motion, blocker->at.normal);
+    blocker->at.normal = layer_normal_out(layer, blocker->at.normal, vec3_sub(to, from));
     blocker->velocity = layer_velocity(layer, blocker->at.point);
     return false;
 }

@@ -115,6 +115,7 @@ enum err_code persist_pose(struct store *store, const struct locale *locale,
                              .yaw_deg = pose->yaw_deg,
                              .transform_seq = layer->transform_seq};
 
+    memcpy(row.rotation, pose->rotation, sizeof row.rotation);
     return store_put_pose(store, locale->id, layer->id, &row, err);
 }
 
@@ -279,10 +280,11 @@ static bool on_locale(void *context, const struct store_locale *row, struct err 
 static struct layer *posed(struct load *load, struct layer *layer, const struct store_pose *row,
                            struct err *err)
 {
-    struct pose pose = {{row->translation[0], row->translation[1], row->translation[2]},
-                        row->yaw_deg};
+    struct pose pose = {
+        {row->translation[0], row->translation[1], row->translation[2]}, row->yaw_deg, {0}};
     struct layer *moved = NULL;
 
+    memcpy(pose.rotation, row->rotation, sizeof pose.rotation);
     if (moves_reserve(load->world->moves, load->row.id, layer->id, err) == ERR_OK)
         moved = layer_moved(layer, &pose, 0, row->transform_seq, err);
     layer_unref(layer);

@@ -1,0 +1,2 @@
+-- Version 6. The column pose of pose may also have eight doubles: a rotation follows translation and yaw.
+-- No row changes; an older kotad, which would call such a row damaged, refuses the file.
