@@ -199,18 +199,13 @@ struct kota_event {
     double min[3], max[3];          /* metres, in the locale's frame */
     const char *name, *id, *data;   /* as the stream has them; NULL for OPEN, LOST, ENDED */
     const struct kota_error *error; /* of LOST, and of ENDED where there is one; else NULL */
-    const float *samples; /* of rect, row by row from the smallest y; NULL: not asked for by
-                             "samples" = "f32", or kota_samples has them */
+    const float *samples; /* of rect, from the smallest y; NULL: not asked for, or too many */
     size_t sample_count;
-    /* of binary feeds: an edit of polygons as proto/feed.md has it; NULL: none */
-    const void *polygons;
+    const void *polygons; /* of binary feeds: an edit as proto/feed.md has it; NULL: none */
     size_t polygons_bytes;
-    /* of binary feeds, "transform": numbers[14]: translation, yaw in degrees, rotation
-     * x y z w in place of the yaw or all 0, velocity, angular velocity in rad/s; else NULL */
-    const double *pose;
+    const double *pose; /* of binary feeds, "transform": f64[14] as proto/feed.md has them */
     uint64_t transform_seq;
-    /* of binary feeds, "patch": a patch of sand; `source` is its change */
-    uint64_t patch;
+    uint64_t patch;    /* of binary feeds, "patch": its number; `source` is its change */
     const char *state; /* "filling" …; NULL: not known */
     const uint32_t *bodies;
     size_t body_count;
@@ -559,7 +554,7 @@ struct kota_hit {
     double t;          /* of a ray: in lengths of its direction; else NaN */
     double distance_m; /* along the ray */
     double point[3], normal[3];
-    const char *layer;  /* borrowed from the answer; NULL: a miss */
+    const char *layer;  /* borrowed from the answer; NULL: a miss, or a living body */
     const char *locale; /* of kota_world_ray; borrowed; NULL: a miss, or absent */
     bool has_cell;      /* a heightfield; else polygon counts */
     uint32_t cell[2];

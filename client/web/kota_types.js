@@ -139,10 +139,11 @@
  * @property {number} distance  along gravity
  * @property {number[]} normal
  * @property {number} slope_deg
- * @property {string} layer
+ * @property {string|null} layer  null: a living body
+ * @property {{patch: number, number: number}} [body]  of a patch, with live: true
  * @property {number[]|null} cell
  * @property {number|null} polygon
- * @property {number[]} [velocity]  of a layer that was moved, m/s
+ * @property {number[]} [velocity]  of a layer that was moved, and of a body, m/s
  */
 
 /**
@@ -163,7 +164,8 @@
  * @property {number|null} distance in metres
  * @property {number[]|null} point
  * @property {number[]|null} normal
- * @property {string|null} layer
+ * @property {string|null} layer  null: a miss, or a living body
+ * @property {{patch: number, number: number}} [body]  of a patch, with live: true
  * @property {number[]|null} cell
  * @property {number|null} triangle
  * @property {number|null} polygon

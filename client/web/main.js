@@ -147,9 +147,13 @@ function follow(locale) {
     timer = setTimeout(() => refresh(locale.id), 300);
   };
   moves = locale.transform_seq ?? 0;
+  state.set("patches", new Set());
   feed = kota.follow(`/v1/locales/${locale.id}/events`, {
     lastEventId: String(locale.revision),
-    onState: (name, why) => state.set("feed", { state: name, why }),
+    onState: (name, why) => {
+      if (name === "open") state.set("patches", new Set()); // those that live come first
+      state.set("feed", { state: name, why });
+    },
     onEvent: (name, data) => {
       if (name === "edit") {
         state.set("revision", Math.max(state.revision, data.revision));
@@ -165,6 +169,9 @@ function follow(locale) {
           again = 0;
           refresh(locale.id);
         }, 2000);
+      } else if (name === "patch") {
+        const others = [...state.patches].filter((patch) => patch !== data.patch);
+        state.set("patches", new Set(data.change === "gone" ? others : [...others, data.patch]));
       } else if (name === "resync") {
         state.set("changed", { rect: null, revision: state.revision });
         reread();

@@ -47,7 +47,7 @@ function hitRows(hit, { locale }) {
   else if (!hit.locale || hit.locale === locale.id)
     rows.push(["slope", slope(hit.normal, locale, hit.point)]);
   if (hit.distance !== undefined) rows.unshift(["distance", `${number(hit.distance)} m`]);
-  rows.push(["layer", hit.layer]);
+  rows.push(hit.body ? ["body", `${hit.body.number} of patch ${hit.body.patch}`] : ["layer", hit.layer]);
   if (hit.cell) {
     const half = isThere(hit.triangle) ? `, triangle ${hit.triangle}` : "";
     rows.push(["cell", `column ${hit.cell[0]}, row ${hit.cell[1]}${half}`]);

@@ -14,6 +14,7 @@
  *   changed     {rect, revision, layer, source} of an edit, rect null for all   main (change feed)
  *   poses       layer → its pose, of those that were moved        (poses.js)    main (change feed)
  *   moved       the layer that has another pose now, null: perhaps any          main (change feed)
+ *   patches     the numbers of the locale's patches of sand that live           main (change feed)
  *   view        "map" or "3d"                                                   main (buttons)
  *   tool        id of the tool that clicks go to, see tools.js                  tools
  *   marks       [{kind: "point"|"line"|"box"|"area"|"cell", …}] to draw over
@@ -31,7 +32,7 @@
 
 export const state = {
   locales: [], locale: null, layer: null, revision: 0, feed: { state: "closed", why: "" },
-  changed: null, poses: new Map(), moved: null, view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
+  changed: null, poses: new Map(), moved: null, patches: new Set(), view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
   call: null, message: null,
   layersShown: { hillshade: true, contours: true, holes: true, meshes: true,
     contours3d: false },

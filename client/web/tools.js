@@ -13,6 +13,8 @@ import { questions } from "/web/questions.js";
 
 const OWNER = "ask";
 const SLOW_MS = 1000;
+/** Questions that bodies and ground that moves may answer (`live`). */
+const LIVE = ["/pick", "/height", "/ray", "/los", "/profile", "/contact", "/contains"];
 
 const at = (id) => document.getElementById(id);
 
@@ -226,11 +228,17 @@ class ToolsPart {
     return false;
   }
 
+  /** Where a question goes: while patches live, to the ground and the bodies as they move. */
+  pathOf(path) {
+    if (path.startsWith("/v1/")) return path;
+    const isLive = this.state.patches.size > 0 && LIVE.includes(path);
+    return `/v1/locales/${this.state.locale.id}${path}${isLive ? "?live=here" : ""}`;
+  }
+
   /** Where a click meets the ground; on the map there is a place over holes, too. */
   async placeOf(clicked, signal) {
     const { path, body } = questions.pick.request([], {}, clicked), { locale } = this.state;
-    const answer = (await this.kota.post(`/v1/locales/${locale.id}${path}`, body,
-      { signal, quiet: true })).json;
+    const answer = (await this.kota.post(this.pathOf(path), body, { signal, quiet: true })).json;
     if (answer.status === "hit") return answer.hit.point;
     const top = locale.bounds?.max[2] ?? 0;
     if (clicked.view === "map") return [clicked.point[0], clicked.point[1], top];
@@ -250,8 +258,7 @@ class ToolsPart {
     const values = this.values(), asked = question.request(points, values, this.clicked);
     this.work.abort();
     this.work = new AbortController();
-    const { signal } = this.work, path = asked.path.startsWith("/v1/") ?
-      asked.path : `/v1/locales/${state.locale.id}${asked.path}`;
+    const { signal } = this.work, path = this.pathOf(asked.path);
     const slow = setTimeout(() => this.say("The daemon takes its time…"), SLOW_MS);
     try {
       const answer = (await this.kota.post(path, asked.body, { signal })).json;

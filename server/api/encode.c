@@ -321,6 +321,16 @@ char *encode_id_raw(char *at, const char *id)
     return at;
 }
 
+char *encode_layer_raw(char *at, const struct layer *layer)
+{
+    at = JSON_RAW(at, ",\"layer\":");
+    if (layer->body.patch == 0)
+        return encode_id_raw(at, layer->id);
+    at = json_raw_integer(JSON_RAW(at, "null,\"body\":{\"patch\":"), layer->body.patch);
+    at = json_raw_integer(JSON_RAW(at, ",\"number\":"), layer->body.number);
+    return JSON_RAW(at, "}");
+}
+
 char *encode_cell_raw(char *at, const struct layer *layer, const uint32_t cell[2])
 {
     at = JSON_RAW(at, ",\"cell\":");
@@ -350,8 +360,7 @@ char *encode_hit_place_raw(char *at, const struct locale_hit *hit)
     at = json_raw_vec3(at, hit->at.point);
     at = JSON_RAW(at, ",\"normal\":");
     at = json_raw_vec3(at, hit->at.normal);
-    at = JSON_RAW(at, ",\"layer\":");
-    at = encode_id_raw(at, hit->layer->id);
+    at = encode_layer_raw(at, hit->layer);
     at = encode_cell_raw(at, hit->layer, hit->at.cell);
     at = JSON_RAW(at, ",\"triangle\":");
     at = hit->layer->kind == LAYER_HEIGHTFIELD ? json_raw_integer(at, (uint64_t)hit->at.triangle)

@@ -45,6 +45,8 @@ void encode_hit_members(struct json_writer *w, const struct locale_hit *hit);
  */
 enum { ENCODED_ID_BYTES = WORLD_ID_MAX + 2, ENCODED_PLACE_BYTES = 64, ENCODED_HIT_BYTES = 680 };
 char *encode_id_raw(char *at, const char *id);
+/* The member layer: its id; of a body among granules null, and the member body. */
+char *encode_layer_raw(char *at, const struct layer *layer);
 char *encode_cell_raw(char *at, const struct layer *layer, const uint32_t cell[2]);
 char *encode_polygon_raw(char *at, const struct layer *layer, uint32_t polygon);
 char *encode_hit_raw(char *at, const struct locale_hit *hit);

@@ -17,6 +17,10 @@
  * such a field has changed, the reader hands over the newer value and has to wait until the sand
  * thread has made the live one of it (LIVE_LATER).
  *
+ * Bodies are layers after those of the value (locale_with_bodies), at the poses of the newest
+ * reports: those that GET …/patches/{p} shows. They cost no surface, so a reader adds them, and the
+ * next readers share the result until a report is newer.
+ *
  * Invariants: base and value are of one revision and differ in the fields of living patches only;
  * samples on a patch's edge and holes are those of base. is_asking: the wait is in the sand's list,
  * and the patch is not freed.
@@ -50,6 +54,8 @@ struct live_ground {
     struct locale *wanted;       /* a settled value that a reader waits for; NULL: none waits */
     uint64_t wanted_serial;      /* of its snapshot, as base_serial */
     struct locale *base, *value; /* NULL: none is made */
+    struct locale *answer;       /* value with the bodies; NULL: not made yet */
+    uint64_t answer_of;          /* the sum of the reports' serials */
     uint64_t base_serial;
     bool is_outdated; /* patches have come or gone since */
     bool has_begun;   /* there has been a value */
@@ -74,7 +80,8 @@ static void drop_value(struct live_ground *ground)
 {
     locale_unref(ground->base);
     locale_unref(ground->value);
-    ground->base = ground->value = NULL;
+    locale_unref(ground->answer);
+    ground->base = ground->value = ground->answer = NULL;
 }
 
 static void ground_free(struct live_ground *ground)
@@ -175,6 +182,86 @@ static bool want(struct live_ground *ground, const struct world_snapshot *snapsh
     return is_first;
 }
 
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+static uint64_t serials_of(const struct live_ground *ground)
+{
+    uint64_t serials = 0;
+
+    for (const struct live_patch *patch = ground->patches; patch; patch = patch->next)
+        serials += patch->report->serial;
+    return serials;
+}
+
+static size_t bodies_of(const struct live_ground *ground)
+{
+    size_t count = 0;
+
+    for (const struct live_patch *patch = ground->patches; patch; patch = patch->next)
+        count += patch->is_gone ? 0 : patch->report->body_count;
+    return count;
+}
+
+static struct layer *body_of(const struct locale *locale, const struct patch_report *report,
+                             uint32_t number, struct err *err)
+{
+    const struct patch_report_body *body = &report->bodies[number];
+    const double *at = body->position, *q = body->orientation;
+    const double *v = body->velocity, *w = body->angular_velocity;
+    const float *c = body->center_m;
+    const struct vec3 center = {(double)c[0], (double)c[1], (double)c[2]};
+    const struct pose pose = {.translation = {at[0], at[1], at[2]},
+                              .rotation = {q[0], q[1], q[2], q[3]}};
+    struct motion motion = motion_at(&pose, vec3_opposite(locale->manifest.gravity));
+
+    /* that of the centre of mass is reported, a motion has that of the origin */
+    motion.spin = (struct vec3){w[0], w[1], w[2]};
+    motion.velocity = vec3_sub((struct vec3){v[0], v[1], v[2]},
+                               vec3_cross(motion.spin, motion_turn_out(&motion, center)));
+    return layer_create_body((struct layer_body){report->number, number}, body->surface, &motion,
+                             locale->manifest.gravity, err);
+}
+
+/* The value with all bodies of its patches; NULL without memory. */
+static struct locale *with_bodies(const struct live_ground *ground, struct err *err)
+{
+    struct layer **bodies = malloc((bodies_of(ground) + 1) * sizeof(struct layer *));
+    struct locale *answer = NULL;
+    size_t count = 0;
+
+    err->code = ERR_OK;
+    if (!bodies)
+        err_set(err, ERR_NO_MEMORY, "no memory for the bodies of locale %s", ground->locale);
+    for (const struct live_patch *patch = ground->patches; bodies && patch; patch = patch->next)
+        for (uint32_t i = 0; !patch->is_gone && i < patch->report->body_count; i++) {
+            if (!patch->report->bodies[i].surface)
+                continue;
+            bodies[count] = body_of(ground->value, patch->report, i, err);
+            count += bodies[count] != NULL;
+        }
+    if (err->code == ERR_OK)
+        answer = locale_with_bodies(ground->value, bodies, count, err);
+    else
+        while (count > 0)
+            layer_unref(bodies[--count]);
+    free(bodies);
+    return answer;
+}
+
+/* What a reader gets, which is kept until a report is newer; NULL without memory. */
+static struct locale *answer_of(struct live_ground *ground)
+{
+    const uint64_t serials = serials_of(ground);
+    struct err err;
+
+    if (!ground->answer || ground->answer_of != serials) {
+        locale_unref(ground->answer);
+        ground->answer = with_bodies(ground, &err);
+        ground->answer_of = serials;
+    }
+    return ground->answer ? locale_ref(ground->answer) : NULL;
+}
+
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /* The mutex is held. */
@@ -201,10 +288,12 @@ enum live_answer sand_live(struct sand *sand, const struct world_snapshot *snaps
     ground = find(live, settled->id);
     if (ground)
         answer = look(ground, snapshot, settled, has_waited);
-    if (answer == LIVE_MADE)
-        *out = locale_ref(ground->value);
-    else if (answer == LIVE_LATER)
+    if (answer == LIVE_MADE) {
+        *out = answer_of(ground);
+        answer = *out ? LIVE_MADE : LIVE_LATER; /* without memory: the reader may ask again */
+    } else if (answer == LIVE_LATER) {
         wakes = want(ground, snapshot, settled);
+    }
     pthread_mutex_unlock(&live->mutex);
     if (wakes) {
         atomic_store(&live->is_wanted, true);
@@ -296,7 +385,7 @@ void live_report(struct live *live, struct patch_report *report)
 static bool is_due(struct live_ground *ground, double now_s)
 {
     const double every_s = fmax(LIVE_EVERY_S, LIVE_PART * ground->cost_s);
-    uint64_t serials = 0;
+    uint64_t serials;
 
     if (ground->is_making)
         return false;
@@ -306,8 +395,7 @@ static bool is_due(struct live_ground *ground, double now_s)
         drop_value(ground);
         return false;
     }
-    for (const struct live_patch *patch = ground->patches; patch; patch = patch->next)
-        serials += patch->report->serial;
+    serials = serials_of(ground);
     return ground->value && serials != ground->made_of && now_s - ground->made_s >= every_s;
 }
 

@@ -3,7 +3,6 @@
 A ray through each place must meet a body where its triangles are, by an oracle of its own; the
 layers and the ground must be the same after kill -9. By the C engine. In the long form more than 100 bodies.
 """
-import math
 import os
 import random
 import shutil
@@ -14,37 +13,13 @@ import time
 from daemon import Daemon, check, equal, problem
 from events import Stream
 from fields import put_terrain
-from sand import (CPU, ENDED, FACES, RUN, body, box, fill, gap, heights, land, make, revision, second,
-                  turned, until, wanted)
+from sand import (CPU, ENDED, RUN, body, box, fill, gap, heights, land, make, revision, second, until,
+                  wanted)
+from solids import hits, triangles
 from tap import near, run, test
 
 LONG = os.environ.get("KOTA_TEST_ALL") == "1"
-HALF = 0.7
 PATCHES, BODIES = (9, 12) if LONG else (2, 4)
-CORNERS = [(x, y, z) for z in (-HALF, HALF)
-           for x, y in ((-HALF, -HALF), (HALF, -HALF), (HALF, HALF), (-HALF, HALF))]
-
-
-def triangles(pose):
-    placed = [[a + b for a, b in zip(turned(pose["orientation"], corner), pose["position"])]
-              for corner in CORNERS]
-    return [[placed[i - 1] for i in face] for face in FACES]
-
-
-def meet(triangle, origin, direction):
-    """The t of a ray's hit, by the signs of three volumes; None: it misses."""
-    a, b, c = ([p - o for p, o in zip(corner, origin)] for corner in triangle)
-
-    def volume(p, q):
-        return (direction[0] * (p[1] * q[2] - p[2] * q[1]) + direction[1] * (p[2] * q[0] - p[0] * q[2])
-                + direction[2] * (p[0] * q[1] - p[1] * q[0]))
-    u, v, w = volume(c, b), volume(a, c), volume(b, a)
-    if (u < 0 or v < 0 or w < 0) and (u > 0 or v > 0 or w > 0) or u + v + w == 0:
-        return None
-    at = [(u * x + v * y + w * z) / (u + v + w) for x, y, z in zip(a, b, c)]
-    t = sum(p * d for p, d in zip(at, direction)) / sum(d * d for d in direction)
-    return t if t >= 0 else None
-
 
 def check_rays(daemon, bodies, count=40):
     """Rays at each body, from all around, hit the nearest triangle of all of them or the ground."""
@@ -56,10 +31,8 @@ def check_rays(daemon, bodies, count=40):
             to = [c + rng.uniform(-0.3, 0.3) for c in one["position"]]
             along = [rng.uniform(-1, 1), rng.uniform(-1, 1), rng.uniform(-2, -0.2)]
             origin = [t - 6 * d for t, d in zip(to, along)]
-            hits = [(t, name) for name, faces in all_of.items() for face in faces
-                    if (t := meet(face, origin, along)) is not None]
             rays.append({"origin": origin, "direction": along})
-            expected.append(min(hits))
+            expected.append(hits(all_of, origin, along)[0])
     answers = daemon.ok("POST", "/v1/locales/land/ray", {"rays": rays})["results"]
     seen = set()
     for ray, (t, name), hit in zip(rays, expected, answers):

@@ -101,8 +101,11 @@ def revision(name="land", on=daemon):
 
 
 def resting(name="land"):
-    """A patch at rest whose surface differs from what it wrote."""
+    """A patch at rest whose surface differs from what it wrote. Its body is gone: a body is hit, too."""
     place = make(daemon, name, bodies=[body()], seed=3)
+    until(daemon, place, "resting")
+    daemon.ok("DELETE", place + "/bodies/0")
+    until(daemon, place, "active")
     until(daemon, place, "resting")
     while "revision" not in daemon.ok("GET", place) or daemon.ok("GET", place)["revision"] is None:
         time.sleep(0.01)

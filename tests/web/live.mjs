@@ -176,6 +176,7 @@ async function sand(page, daemon, check) {
   await check.shot(page, "live-granules");
   await page.keyboard.press("Escape");
   check.equal(await page.locator("#stage #sand-view").count(), 0, "until Escape");
+  await bodyIsAsked(page, daemon, check);
   await page.click("#sand-drop");
   await page.waitForFunction(() => /^2,/m.test(document.getElementById("sand-numbers").innerText
     .split("Bodies")[1]?.trim() ?? ""));
@@ -184,6 +185,19 @@ async function sand(page, daemon, check) {
   await page.click("#sand-write");
   await until(async () => await sandState(page) === "written", "written back");
   await written(page, daemon, check, before);
+}
+
+/** A question of the tools meets the body where it is, and says which one it is. */
+async function bodyIsAsked(page, daemon, check) {
+  const [body] = (await daemon.kota.get("/v1/locales/beach/patches/1")).json.bodies;
+  const [x, y, z] = body.position;
+  await page.click("#tab-tools");
+  await page.click("[data-tool=contact]");
+  await page.fill("#panel-tools textarea", `${x} ${y} ${z + 3}`);
+  await page.click("#panel-tools form .primary");
+  await page.waitForFunction(() => document.getElementById("tool-answer").innerText.includes("0 of patch 1"));
+  check(true, "contact on a living body is shown as such");
+  await page.click("#tab-sand");
 }
 
 async function written(page, daemon, check, before) {

@@ -238,11 +238,21 @@ export type Contact = {
     distance: number;
     normal: number[];
     slope_deg: number;
-    layer: string;
+    /**
+     * null: a living body
+     */
+    layer: string | null;
+    /**
+     * of a patch, with live: true
+     */
+    body?: {
+        patch: number;
+        number: number;
+    } | undefined;
     cell: number[] | null;
     polygon: number | null;
     /**
-     * of a layer that was moved, m/s
+     * of a layer that was moved, and of a body, m/s
      */
     velocity?: number[] | undefined;
 };
@@ -279,7 +289,17 @@ export type RayItem = {
     distance: number | null;
     point: number[] | null;
     normal: number[] | null;
+    /**
+     * null: a miss, or a living body
+     */
     layer: string | null;
+    /**
+     * of a patch, with live: true
+     */
+    body?: {
+        patch: number;
+        number: number;
+    } | undefined;
     cell: number[] | null;
     triangle: number | null;
     polygon: number | null;

@@ -81,8 +81,7 @@ char *contact_raw(char *at, const struct contact *contact)
     at = json_raw_vec3(at, contact->normal);
     at = JSON_RAW(at, ",\"slope_deg\":");
     at = json_raw_number(at, contact->slope_deg);
-    at = JSON_RAW(at, ",\"layer\":");
-    at = encode_id_raw(at, contact->layer->id);
+    at = encode_layer_raw(at, contact->layer);
     at = encode_cell_raw(at, contact->layer, contact->cell);
     at = encode_polygon_raw(at, contact->layer, contact->polygon);
     at = encode_velocity_raw(at, contact->layer, contact->velocity);

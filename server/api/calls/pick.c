@@ -468,6 +468,12 @@ static int by_what(const void *left, const void *right)
     if (!order && a->layer != b->layer)
         order = strcmp(a->layer->id, b->layer->id);
     if (!order)
+        order = (a->layer->body.patch > b->layer->body.patch) -
+                (a->layer->body.patch < b->layer->body.patch);
+    if (!order)
+        order = (a->layer->body.number > b->layer->body.number) -
+                (a->layer->body.number < b->layer->body.number);
+    if (!order)
         order = (a->kind > b->kind) - (a->kind < b->kind);
     for (int i = 0; i < 2 && !order; i++)
         order = (a->at[i] > b->at[i]) - (a->at[i] < b->at[i]);
@@ -617,6 +623,23 @@ static size_t encode_kind(struct json_writer *w, const char *name, int kind,
     return i;
 }
 
+static void encode_shown_layer(struct json_writer *w, const struct layer *layer)
+{
+    json_key(w, "layer");
+    if (layer->body.patch == 0) {
+        json_string(w, layer->id);
+        return;
+    }
+    json_null(w);
+    json_key(w, "body");
+    json_begin_object(w);
+    json_key(w, "patch");
+    json_integer(w, layer->body.patch);
+    json_key(w, "number");
+    json_integer(w, layer->body.number);
+    json_end_object(w);
+}
+
 static void encode_region(struct call *call, size_t asked, const struct shown *shown, size_t count)
 {
     struct json_writer *w = &call->out;
@@ -636,8 +659,7 @@ static void encode_region(struct call *call, size_t asked, const struct shown *s
         json_begin_object(w);
         if (!call->locale)
             encode_locale_members(w, shown[i].locale);
-        json_key(w, "layer");
-        json_string(w, layer->id);
+        encode_shown_layer(w, layer);
         while (end < count && shown[end].layer == layer)
             end++;
         i = encode_kind(w, "cells", SHOWN_CELL, shown, end, i);

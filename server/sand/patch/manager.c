@@ -161,6 +161,7 @@ static void report_body(const struct patch *patch, const struct patch_member *me
         .surface = body->shape.surface ? layer_ref(body->shape.surface) : NULL};
     memcpy(out->model, body->model, sizeof out->model);
     memcpy(out->layer, member->layer, sizeof out->layer);
+    memcpy(out->center_m, body->shape.center_m, sizeof out->center_m);
     memcpy(out->position, body->position, sizeof out->position);
     memcpy(out->orientation, body->orientation, sizeof out->orientation);
     memcpy(out->velocity, body->velocity, sizeof out->velocity);

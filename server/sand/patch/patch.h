@@ -145,6 +145,7 @@ struct patch_report_body {
     double force_n[3], torque_nm[3]; /* of granules, mean since the pose before */
     double mass_kg;                  /* 0: it follows a path */
     uint32_t particles;
+    float center_m[3];            /* of mass, in the model's frame: what the velocity is of */
     struct layer *surface;        /* of the model, a reference; NULL: it has none, or is removed */
     char layer[WORLD_ID_MAX + 1]; /* that it has become; "": none */
 };

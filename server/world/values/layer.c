@@ -199,6 +199,29 @@ struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh
     return layer;
 }
 
+struct layer *layer_create_body(struct layer_body body, const struct layer *surface,
+                                const struct motion *motion, struct vec3 gravity, struct err *err)
+{
+    struct layer *layer = calloc(1, sizeof *layer); /* its id is "" */
+
+    if (!layer) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a body of patch %llu",
+                (unsigned long long)body.patch);
+        return NULL;
+    }
+    layer->refs = 1;
+    layer->kind = LAYER_MESH;
+    layer->role = LAYER_GROUND;
+    layer->body = body;
+    layer->mesh = mesh_ref(surface->mesh);
+    layer->gravity = gravity;
+    layer->space = surface->space;
+    layer->is_moved = true;
+    layer->motion = *motion;
+    layer->memory_bytes = sizeof *layer;
+    return layer;
+}
+
 /* ---- moves ----------------------------------------------------------------------------------- */
 
 /* A layer of the same surface, to be changed before anybody sees it. */

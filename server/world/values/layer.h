@@ -29,6 +29,12 @@ struct layer_pace {
     int count;
 };
 
+/* A body among granules, as a layer of a live value (locale_with_bodies). */
+struct layer_body {
+    uint64_t patch; /* its number; 0: the layer is no body, and has an id */
+    uint32_t number;
+};
+
 struct layer {
     char id[WORLD_ID_MAX + 1];
     enum layer_kind kind;
@@ -46,6 +52,7 @@ struct layer {
     struct motion motion; /* then: own frame (the file's) to the locale's; axis: against gravity */
     uint64_t transform_seq; /* then: the locale's, as of the last pose */
     struct layer_pace pace; /* then */
+    struct layer_body body;
     uint64_t memory_bytes;
     uint32_t refs; /* atomic */
 };
@@ -79,6 +86,13 @@ struct layer *layer_create_mesh_in(const char *id, enum layer_role role,
  */
 struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh *mesh,
                                struct polygon_set *polygons, struct vec3 gravity, struct err *err);
+
+/*
+ * A body of a patch as a layer of role ground, without an id, in a pose and at a velocity (motion).
+ * It shares the mesh of `surface`, a mesh layer of its model. NULL and ERR_NO_MEMORY. O(1).
+ */
+struct layer *layer_create_body(struct layer_body body, const struct layer *surface,
+                                const struct motion *motion, struct vec3 gravity, struct err *err);
 
 /* The polygons of a mesh layer by their numbers; NULL for a heightfield. Borrowed. */
 const struct polygon_set *layer_polygon_set(const struct layer *layer);

@@ -271,6 +271,28 @@ struct locale *locale_assemble(const char *id, uint64_t revision,
     return locale;
 }
 
+struct locale *locale_with_bodies(const struct locale *locale, struct layer *const *bodies,
+                                  size_t count, struct err *err)
+{
+    struct locale *next = locale_allocate(locale->id, locale->layer_count + count, err);
+
+    for (size_t i = 0; next && i < locale->layer_count; i++)
+        next->layers[next->layer_count++] = layer_ref(locale->layers[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (next)
+            next->layers[next->layer_count++] = bodies[i];
+        else
+            layer_unref(bodies[i]);
+    }
+    if (!next)
+        return NULL;
+    next->revision = locale->revision;
+    next->transform_seq = locale->transform_seq;
+    next->manifest = locale->manifest;
+    locale_measure(next, &next->has_bounds, &next->bounds, &next->memory_bytes);
+    return next;
+}
+
 struct locale *locale_ref(struct locale *locale)
 {
     __atomic_fetch_add(&locale->refs, 1, __ATOMIC_RELAXED);

@@ -83,6 +83,13 @@ struct locale *locale_with_moved(const struct locale *locale, struct layer *move
                                  uint64_t transform_seq, struct err *err);
 
 /*
+ * The same locale with bodies after its layers: for a live value only. Takes the references on the
+ * bodies, also on error. NULL and ERR_NO_MEMORY. O(layers + bodies).
+ */
+struct locale *locale_with_bodies(const struct locale *locale, struct layer *const *bodies,
+                                  size_t count, struct err *err);
+
+/*
  * A locale at a revision, of layers that fit its manifest; takes the references on the
  * layers, also on error. NULL and ERR_NO_MEMORY.
  */
