@@ -121,6 +121,7 @@ GROUND_SONAME := libkota-ground.so.$(firstword $(subst ., ,$(VERSION)))
 GROUND_SHARED := $(B)/lib/libkota-ground.so.$(VERSION)
 LIBGROUND := $(B)/lib/libkota-ground.a
 LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include/kota.h \
+	$(B)/include/kota-sand.h \
 	$(GROUND_SHARED) $(LIBGROUND) $(B)/lib/pkgconfig/libkota-ground.pc $(B)/include/kota-ground.h
 EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
 EXAMPLE_LIBS := $(shell $(PKG_CONFIG) --cflags --libs libuv 2>/dev/null)
@@ -215,6 +216,7 @@ $(B)/lib/pkgconfig/%.pc:
 	$(Q)$(call pc,$(CURDIR)/$(B),$(CURDIR)/$(B)/include,$(CURDIR)/$(B)/lib) >$@
 
 $(B)/include/kota.h: client/lib/kota.h
+$(B)/include/kota-sand.h: client/lib/kota-sand.h
 $(B)/include/kota-ground.h: client/ground/kota-ground.h
 $(B)/include/%.h:
 	@mkdir -p $(@D)

@@ -16,8 +16,9 @@ def texts():
     for path in PAGES + ["proto/openapi.yaml"]:
         with open(path, encoding="utf-8") as file:
             yield from ((path, number, line) for number, line in enumerate(file, 1))
-    with open("client/lib/kota.h", encoding="utf-8") as file:
-        yield from (("client/lib/kota.h", number, line) for number, line in enumerate(file, 1))
+    for path in ("client/lib/kota.h", "client/lib/kota-sand.h"):
+        with open(path, encoding="utf-8") as file:
+            yield from ((path, number, line) for number, line in enumerate(file, 1))
     for path in sorted(sum((glob.glob(one, recursive=True) for one in PRINTED), [])):
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):

@@ -13,6 +13,7 @@ from tap import HANG_S, Skip, case, check, equal, run, test
 
 LIB = os.path.join(BIN_DIR, "lib")
 HEADER = os.path.join(ROOT, "client", "lib", "kota.h")
+SAND_HEADER = os.path.join(ROOT, "client", "lib", "kota-sand.h")
 GROUND_HEADER = os.path.join(ROOT, "client", "ground", "kota-ground.h")
 EXAMPLES = os.path.join(ROOT, "client", "examples")
 CC = os.environ.get("CC", "cc")
@@ -61,7 +62,7 @@ def exported(*command):
 
 # ---- names ------------------------------------------------------------------------------------------
 
-LIBRARIES = (("libkota", "kota_", HEADER), ("libkota-ground", "kota_ground_", GROUND_HEADER))
+LIBRARIES = (("libkota", "kota_", (HEADER, SAND_HEADER)), ("libkota-ground", "kota_ground_", (GROUND_HEADER,)))
 
 
 @test("nothing but their own names leaves the libraries, and both forms have the same")
@@ -80,8 +81,9 @@ def _():
 
 @test("each declared function is there, and each that is there is declared")
 def _():
-    for library, prefix, header in LIBRARIES:
-        text = re.sub(r"/\*.*?\*/", "", open(header, encoding="utf-8").read(), flags=re.S)
+    for library, prefix, headers in LIBRARIES:
+        text = "".join(open(header, encoding="utf-8").read() for header in headers)
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
         declared = {n for n in re.findall(rf"\b({prefix}\w+)\(", text) if not n.endswith("_fn")}
         shared = exported("-D", "--defined-only", os.path.join(LIB, library + ".so"))
         equal({n for n in shared if n.startswith(prefix)}, declared, f"functions of {library}")
@@ -105,7 +107,7 @@ def _():
     include = ["-I" + os.path.dirname(HEADER), "-I" + os.path.dirname(GROUND_HEADER), "-Wall", "-Wextra",
                "-Wpedantic", "-Werror", "-fsyntax-only"]
     cxx = shutil.which("g++") or shutil.which("clang++")
-    for headers in (["kota.h"], ["kota-ground.h"], ["kota.h", "kota-ground.h"]):
+    for headers in (["kota.h"], ["kota-sand.h"], ["kota-ground.h"], ["kota.h", "kota-ground.h"]):
         words = [word for header in headers for word in ("-include", header)] + ["/dev/null"]
         output(CC, "-std=c11", "-x", "c", *include, *words)
         if cxx:
@@ -121,7 +123,7 @@ def _():
     make = ["make", "-s", "-o", "all", "-o", "build/demo.made", "-C", ROOT, f"DESTDIR={target}", "PREFIX=/usr"]
     clean = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
     output(*make, "install", env=clean)
-    for path in ("include/kota.h", "lib/libkota.so.0", "lib/libkota.so", "lib/libkota.a",
+    for path in ("include/kota.h", "include/kota-sand.h", "lib/libkota.so.0", "lib/libkota.so", "lib/libkota.a",
                  "include/kota-ground.h", "lib/libkota-ground.so.0", "lib/libkota-ground.a"):
         check(os.path.exists(os.path.join(target, "usr", path)), f"no {path}")
     with open(os.path.join(target, "usr/lib/pkgconfig/libkota.pc"), encoding="utf-8") as file:
