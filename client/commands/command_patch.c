@@ -24,7 +24,7 @@ struct patch_options {
     struct args_list bodies;
     const char *velocity, *angular_velocity, *impulse;
     const char *width, *height;
-    bool is_discarded;
+    bool is_discarded, overflows;
 };
 
 /* What an action's options are, as bits. */
@@ -112,6 +112,8 @@ static enum err_code create_body(const struct patch_options *o, cJSON *body, str
             return err->code ? err->code : err_set(err, ERR_NO_MEMORY, "out of memory");
         }
     }
+    if (o->overflows && !cJSON_AddTrueToObject(body, "overflow"))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
     if (o->material && *o->material == '{') {
         cJSON *numbers = cJSON_ParseWithOpts(o->material, NULL, 1);
 
@@ -404,6 +406,7 @@ static const char *foreign_option(const struct patch_options *o, int allowed)
         {o->fill, FOR_CREATE, "fill"},
         {o->mode, FOR_CREATE, "mode"},
         {o->material, FOR_CREATE, "material"},
+        {o->overflows, FOR_CREATE, "overflow"},
         {o->leave, FOR_CREATE, "leave"},
         {o->layer, FOR_CREATE, "layer"},
         {o->bodies.count, FOR_CREATE, "body"},
@@ -470,6 +473,7 @@ static const struct kota_option patch_table[] = {
     OPTION("material", "M", material, "sand pebbles rubble snow",
            "sand, pebbles, rubble, snow, or an object of numbers as JSON"),
     OPTION("leave", "WORD", leave, "layer", "layer: at its first rest bodies become mesh layers"),
+    OPTION("overflow", NULL, overflows, NULL, "where its pool is full, coarser granules will do"),
     OPTION("layer", "LAYER", layer, ":layer", "where the locale has several heightfields"),
     {.name = "body",
      .value = "BODY",

@@ -641,6 +641,8 @@ struct kota_request *kota_post_patch(const char *locale, const struct kota_patch
         if (!text_add_json(body, options->leave))
             request_fail(request, "leave is not UTF-8");
     }
+    if (options->overflow)
+        text_adds(body, ",\"overflow\":true");
     if (options->material) {
         text_adds(body, ",\"material\":");
         if (options->material[0] == '{')

@@ -56,6 +56,7 @@ struct kota_patch_options {
     size_t body_count;
     double deadline_ms;   /* NaN (default): not given; a patch that would rest later is refused */
     const char *material; /* a word, or an object of numbers as JSON; NULL (default): not given */
+    bool overflow;        /* a full scale spills into the next coarser one */
     const char *leave; /* "layer": bodies become layers at the first rest; NULL (default): none */
 };
 

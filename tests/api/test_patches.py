@@ -9,9 +9,10 @@ import os
 import shutil
 import struct
 import tempfile
+import threading
 import time
 
-from daemon import F32, SLOW, Daemon, check, equal, problem
+from daemon import F32, SLOW, Daemon, check, connection_to, equal, problem
 from events import Stream
 from models import BOX
 from sand import box as cube, check_ledger
@@ -688,6 +689,62 @@ def _():
         path=[good[0], {"t": 0.001, "position": [6, 6, 2], "orientation": [0, 0, 1, 0]}])
     bad("/velocity", 400, "path", velocity=[0, 0, 1])
     bad("/angular_velocity", 400, "path", angular_velocity=[0, 0, 1])
+
+
+@test("a full scale spills into the next coarser one where asked, also at the last moment")
+def _():
+    with Daemon("--gpu", "cpu", "--patches-fine", "1", "--patches-medium", "1", "--patches-coarse", "2",
+                "--patch-granules", "9000", "--patch-linger-ms", "3600000", "--workers", "4") as other:
+        other.put("/v1/models/box", BOX, media="model/obj")
+        metre_field(other, "wide", 65)
+        where = "/v1/locales/wide/patches"
+
+        def asked(x, y, **more):
+            return {"center": [x, y], "size": [4, 4], "depth": 1.8, "scale": "medium", **more}
+
+        first = other.post(where, asked(6, 6, overflow=True))
+        equal((first.status, first.json["scale"]), (201, "medium"), "there is room")
+        problem(other.post(where, asked(12, 6)), 503, "all 1 patches of medium")
+        problem(other.post(where, asked(12, 6, overflow=False)), 503, "all 1 patches of medium")
+        problem(other.post(where, asked(12, 6, overflow=1)), 400, "overflow", pointer="/overflow")
+        small = other.post(where, asked(12, 6, overflow=True, size=[2, 2]))
+        problem(small, 503, "all 1 patches of medium")  # coarse granules do not suit it
+        check(int(small.headers["retry-after"]) >= 1, "Retry-After")
+        body = {"model": "box", "position": [12, 6, 3], "density": 3000}
+        second = other.post(where, asked(12, 6, overflow=True, bodies=[body]))
+        equal((second.status, second.json["scale"], len(second.json["bodies"])), (201, "coarse", 1), "spilt")
+        finer = other.post(where, asked(18, 6, overflow=True, scale="fine", depth=1))
+        equal((finer.status, finer.json["scale"]), (201, "fine"), "there is room")
+        third = other.post(where, asked(24, 6, overflow=True, scale="fine"))  # over a full one
+        equal((third.status, third.json["scale"]), (201, "coarse"), "spilt twice")
+        full = other.post(where, asked(30, 6, overflow=True, scale="fine"))
+        problem(full, 503, "all 1 patches of fine")
+        check(int(full.headers["retry-after"]) >= 1, "Retry-After")
+        for made in (first, second, third):
+            other.ok("DELETE", made.headers["location"] + "?discard=true")
+        # at once: all of them see room, and all but one find none when their turn comes
+        for turn in range(5):
+            answers = []
+
+            def post_one(k):
+                connection = connection_to(other.port)
+                connection.request("POST", where, json.dumps(asked(6 + 8 * k, 20, overflow=True)),
+                                   {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                answers.append((answer.status, json.loads(answer.read())))
+                connection.close()
+
+            threads = [threading.Thread(target=post_one, args=(k,)) for k in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            equal(sorted((status, said.get("scale")) for status, said in answers if status == 201),
+                  [(201, "coarse"), (201, "coarse"), (201, "medium")], "scales")
+            equal(sorted(status for status, said in answers), [201, 201, 201, 503], "statuses")
+            for status, said in answers:
+                if status == 201:
+                    other.ok("DELETE", f"{where}/{said['id']}?discard=true")
 
 
 @test("answers to writes name a revision, and DELETE looks at If-Match, too")

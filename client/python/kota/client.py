@@ -611,7 +611,7 @@ class Client:
         """Makes granules of a rectangle.
 
         question: {"center", "size"}, x y in metres; scale, observer, depth, bodies, seed, fill,
-        mode, material, deadline_ms, leave, layer as in the contract.
+        mode, material, deadline_ms, leave, overflow, layer as in the contract.
         """
         return self._write("POST", _place(locale, "patches"), options, json=question,
                            placed=placed)

@@ -1,6 +1,7 @@
 /*
  * POST …/patches  {"center":[x,y],"size":[w,h],"scale"?,"observer"?,"depth"?,"bodies"?,"seed"?,
- *                  "fill"?,"mode"?,"material"?,"deadline_ms"?,"leave"?,"layer"?}
+ *                  "fill"?,"mode"?,"material"?,"deadline_ms"?,"leave"?,"overflow"?,
+ *                  "layer"?}
  * Body            {"model","position","orientation"?,"velocity"?,"angular_velocity"?,
  *                  "mass"?|"density"?}
  *                 {"model","mass":0,"path":[{"t","position","orientation"?}…]}
@@ -457,6 +458,9 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     if (value && json_get_word(value, mode_words, &word, err))
         return err_at(err, "/mode");
     start->mode = word == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
+    value = json_given(json, "overflow");
+    if (value && json_get_boolean(value, &start->overflows, err))
+        return err_at(err, "/overflow");
     value = json_given(json, "leave");
     if (value && json_get_word(value, leave_words, &word, err))
         return err_at(err, "/leave");
@@ -827,6 +831,37 @@ static enum err_code check_device(struct call *call, bool is_held, const struct 
     return err->code == ERR_OK ? sand_is_free(sand, start->scale, err) : err->code;
 }
 
+/*
+ * The pool for it; where that is full, and the request says so, that of the finest of the coarser
+ * scales that would do and has room. Full everywhere: the error of the first.
+ */
+static enum err_code find_room(struct call *call, bool is_held, struct asked *asked,
+                               struct patch_start *start, struct sand_engine_config *config,
+                               int *awaited, struct err *err)
+{
+    struct err full;
+    bool is_amount;
+
+    if (check_device(call, is_held, start, awaited, err) == ERR_OK || !start->overflows ||
+        err->code != ERR_BUSY || !err->has_limit)
+        return err->code;
+    full = *err;
+    for (int scale = (int)start->scale + 1; scale < SCALE_COUNT; scale++) {
+        *err = (struct err){.code = ERR_OK};
+        if (try_scale(call, asked, (enum granular_scale)scale, start, config, &is_amount, err))
+            continue;
+        drop_bodies(start);
+        if (decode_bodies(call, start, config, err))
+            continue; /* such granules are too large for a body */
+        check_device(call, is_held, start, awaited, err);
+        asked->scale = scale + 1;
+        if (err->code == ERR_OK || *awaited != SCALE_COUNT)
+            return err->code;
+    }
+    *err = full;
+    return err->code;
+}
+
 static void estimate(struct call *call, const struct asked *asked, struct patch_start *start,
                      const struct granular_params *params)
 {
@@ -848,7 +883,7 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
 
     if (decode_numbers(call, &asked, start, err) ||
         decode_place(call, &asked, start, &config, err) ||
-        check_device(call, is_held, start, awaited, err) ||
+        find_room(call, is_held, &asked, start, &config, awaited, err) ||
         lease_ground(call, &asked, start, &config, leased, err))
         return err->code;
     estimate(call, &asked, start, &config.params);
@@ -865,9 +900,9 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
 enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, int *awaited,
                            struct err *err)
 {
-    static const char *const items[] = {"center",      "size",  "scale", "observer", "depth",
-                                        "bodies",      "seed",  "fill",  "mode",     "material",
-                                        "deadline_ms", "leave", NULL};
+    static const char *const items[] = {"center",      "size",  "scale",    "observer", "depth",
+                                        "bodies",      "seed",  "fill",     "mode",     "material",
+                                        "deadline_ms", "leave", "overflow", NULL};
     static const char *const options[] = {"layer", NODE_PLACED, NULL};
     struct patch_start start = {.field = NULL};
     const struct locale *pinned = call->locale;

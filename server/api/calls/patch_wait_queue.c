@@ -147,22 +147,60 @@ static enum err_code need_thread(struct patch_wait_queue *queue, struct err *err
     return ERR_OK;
 }
 
+/* The mutex is held. */
+static void append(struct patch_wait_queue *queue, struct held *held)
+{
+    *queue->last = held;
+    queue->last = &held->next;
+    queue->count++;
+    pthread_cond_signal(&queue->is_wanted);
+}
+
+static struct held *hold(struct http_request *request, struct http_reply *reply, struct sand *sand,
+                         enum granular_scale scale,
+                         bool (*again)(struct http_request *request, struct http_reply *reply),
+                         struct err *err)
+{
+    struct held *held = http_request_alloc(request, sizeof *held);
+
+    err->code = ERR_OK;
+    if (!held)
+        err_set(err, ERR_NO_MEMORY, "no memory to wait for the device");
+    else
+        *held = (struct held){.request = request,
+                              .reply = reply,
+                              .sand = sand,
+                              .scale = scale,
+                              .until_s = monotonic_s() + PATCH_WAIT_MS_MAX * 1e-3,
+                              .again = again};
+    return held;
+}
+
+enum err_code patch_wait_queue_add(
+    struct patch_wait_queue *queue, struct http_request *request, struct http_reply *reply,
+    struct sand *sand, enum granular_scale scale,
+    bool (*again)(struct http_request *request, struct http_reply *reply), struct err *err)
+{
+    struct held *held = hold(request, reply, sand, scale, again, err);
+
+    if (!held)
+        return err->code;
+    pthread_mutex_lock(&queue->mutex);
+    if (need_thread(queue, err) == ERR_OK)
+        append(queue, held);
+    pthread_mutex_unlock(&queue->mutex);
+    return err->code;
+}
+
 enum err_code patch_wait_queue_wait(
     struct patch_wait_queue *queue, struct call *call, enum granular_scale scale,
     bool (*again)(struct http_request *request, struct http_reply *reply), struct err *err)
 {
     const size_t most = call_limits(call)->sand.orders_max;
-    struct held *held = http_request_alloc(call->request, sizeof *held);
+    struct held *held = hold(call->request, call->reply, call->api->sand, scale, again, err);
 
     if (!held)
-        return err_set(err, ERR_NO_MEMORY, "no memory to wait for the device");
-    *held = (struct held){.request = call->request,
-                          .reply = call->reply,
-                          .sand = call->api->sand,
-                          .scale = scale,
-                          .until_s = monotonic_s() + PATCH_WAIT_MS_MAX * 1e-3,
-                          .again = again};
-    err->code = ERR_OK;
+        return err->code;
     pthread_mutex_lock(&queue->mutex);
     if (queue->count >= most)
         err_limit(err, ERR_BUSY, (double)most, (double)queue->count,
@@ -170,10 +208,7 @@ enum err_code patch_wait_queue_wait(
     else if (need_thread(queue, err) == ERR_OK) {
         http_request_defer(call->request); /* the queue may be faster than this thread */
         call->is_deferred = true;
-        *queue->last = held;
-        queue->last = &held->next;
-        queue->count++;
-        pthread_cond_signal(&queue->is_wanted);
+        append(queue, held);
     }
     pthread_mutex_unlock(&queue->mutex);
     return err->code;

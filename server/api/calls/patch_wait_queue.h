@@ -7,6 +7,7 @@
 
 #include "api/call.h"
 #include "sand/material.h"
+#include "sand/sand.h"
 
 /* How long a request waits at most: ERR_BUSY then. */
 #define PATCH_WAIT_MS_MAX 10000u
@@ -30,6 +31,15 @@ bool patch_wait_queue_is_busy(struct patch_wait_queue *queue);
  */
 enum err_code patch_wait_queue_wait(
     struct patch_wait_queue *queue, struct call *call, enum granular_scale scale,
+    bool (*again)(struct http_request *request, struct http_reply *reply), struct err *err);
+
+/*
+ * The same for a request that is deferred already, and however many wait. ERR_NO_MEMORY,
+ * ERR_INTERNAL: it is still the caller's. Any thread.
+ */
+enum err_code patch_wait_queue_add(
+    struct patch_wait_queue *queue, struct http_request *request, struct http_reply *reply,
+    struct sand *sand, enum granular_scale scale,
     bool (*again)(struct http_request *request, struct http_reply *reply), struct err *err);
 
 #endif

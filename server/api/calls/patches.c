@@ -39,9 +39,15 @@ struct patch_order {
     struct audit *audit; /* NULL: none */
     enum sand_order_kind kind;
     uint64_t revision; /* of the locale at the request; 0: the locale is deleted */
+    /* Where its pool is full when it is run, it is decoded once more: not NULL, and its scale. */
+    struct patch_wait_queue *spills;
+    struct sand *sand;
+    enum granular_scale scale;
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
+
+static bool patches_spilled(struct http_request *request, struct http_reply *reply);
 
 /* On the sand thread. */
 static void order_done(void *context, enum err_code code, const struct err *err,
@@ -51,7 +57,12 @@ static void order_done(void *context, enum err_code code, const struct err *err,
     struct http_reply *reply = order->reply;
     char url[CLUSTER_URL_MAX + 1] = "";
     struct json_writer w;
+    struct err queued;
 
+    if (code == ERR_BUSY && err->has_limit && order->spills &&
+        patch_wait_queue_add(order->spills, order->request, reply, order->sand, order->scale,
+                             patches_spilled, &queued) == ERR_OK)
+        return;
     if (code != ERR_OK) {
         http_reply_problem(reply, err);
         http_request_finish(order->request);
@@ -96,9 +107,13 @@ static struct patch_order *order_begin(struct call *call, enum sand_order_kind k
         err_set(err, ERR_NO_MEMORY, "no memory for an order");
         return NULL;
     }
-    *order = (struct patch_order){
-        call->request,    call->reply, call->api->world,
-        call->api->audit, kind,        call->locale ? call->locale->revision : 0};
+    *order = (struct patch_order){.request = call->request,
+                                  .reply = call->reply,
+                                  .world = call->api->world,
+                                  .audit = call->api->audit,
+                                  .kind = kind,
+                                  .revision = call->locale ? call->locale->revision : 0,
+                                  .sand = call->api->sand};
     if (!is_deferred)
         http_request_defer(call->request); /* the sand thread may be faster than this one */
     call->is_deferred = true;
@@ -110,7 +125,7 @@ static struct patch_order *order_begin(struct call *call, enum sand_order_kind k
  * is deferred already nothing may be touched any more.
  */
 static enum err_code submit_order(struct call *call, struct sand_order *sand_order,
-                                  bool is_deferred, struct err *err)
+                                  bool is_deferred, bool may_spill, struct err *err)
 {
     struct patch_order *order = order_begin(call, sand_order->kind, is_deferred, err);
     struct err refused = {.code = ERR_OK};
@@ -121,8 +136,13 @@ static enum err_code submit_order(struct call *call, struct sand_order *sand_ord
     }
     sand_order->done = order_done;
     sand_order->context = order;
-    if (sand_submit(call->api->sand, sand_order, &refused))
+    order->scale = sand_order->start.scale;
+    if (may_spill && sand_order->start.overflows)
+        order->spills = call->api->patch_queue;
+    if (sand_submit(call->api->sand, sand_order, &refused)) {
+        order->spills = NULL;
         order_done(order, refused.code, &refused, NULL, false);
+    }
     return ERR_OK;
 }
 
@@ -243,8 +263,12 @@ static void note_origin(const struct call *call, struct change_origin *out)
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* is_held: it has waited for the device, and the queue finishes it (patch_wait_queue.h). */
-static enum err_code post_patch(struct call *call, bool is_held, int *awaited, struct err *err)
+/*
+ * is_held: it has waited for the device, and the queue finishes it (patch_wait_queue.h). may_spill:
+ * when its pool is full in the end it may be decoded again.
+ */
+static enum err_code post_patch(struct call *call, bool is_held, bool may_spill, int *awaited,
+                                struct err *err)
 {
     struct sand_order order = {.kind = SAND_ADD};
     bool is_placed = false; /* redirected by another daemon: it is answered here, full or not */
@@ -270,14 +294,14 @@ static enum err_code post_patch(struct call *call, bool is_held, int *awaited, s
         return err->code;
     }
     note_origin(call, &order.start.origin);
-    return submit_order(call, &order, is_held, err);
+    return submit_order(call, &order, is_held, may_spill, err);
 }
 
 static enum err_code patches_held_answer(struct call *call, struct err *err)
 {
     int awaited;
 
-    return post_patch(call, true, &awaited, err);
+    return post_patch(call, true, true, &awaited, err);
 }
 
 static bool patches_held(struct http_request *request, struct http_reply *reply)
@@ -285,11 +309,24 @@ static bool patches_held(struct http_request *request, struct http_reply *reply)
     return call_run(request, reply, patches_held_answer, 1, CALL_NEEDS_NOTHING);
 }
 
+static enum err_code patches_spilled_answer(struct call *call, struct err *err)
+{
+    int awaited;
+
+    return post_patch(call, true, false, &awaited, err);
+}
+
+/* Its pool was full when the order was run: by now that is known, and the next one is tried. */
+static bool patches_spilled(struct http_request *request, struct http_reply *reply)
+{
+    return call_run(request, reply, patches_spilled_answer, 1, CALL_NEEDS_NOTHING);
+}
+
 enum err_code patches_post_answer(struct call *call, struct err *err)
 {
     int awaited;
 
-    post_patch(call, false, &awaited, err);
+    post_patch(call, false, true, &awaited, err);
     return awaited != SCALE_COUNT && call->request
                ? patch_wait_queue_wait(call->api->patch_queue, call, (enum granular_scale)awaited,
                                        patches_held, err)
@@ -358,7 +395,7 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
     if (err->code || open_write(call, "DELETE", below, &order, &again, err))
         return err->code;
     return again ? answer_again(call, order.kind, false, again, err)
-                 : submit_order(call, &order, false, err);
+                 : submit_order(call, &order, false, false, err);
 }
 API_HANDLER(patch_delete, 2, CALL_NEEDS_NOTHING)
 
@@ -383,7 +420,7 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
     patch_report_unref(report);
     if (again)
         return answer_again(call, order.kind, false, again, err);
-    return err->code == ERR_OK ? submit_order(call, &order, false, err) : err->code;
+    return err->code == ERR_OK ? submit_order(call, &order, false, false, err) : err->code;
 }
 API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
 
@@ -426,8 +463,9 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
         return err->code;
     if (again)
         return answer_again(call, order.kind, false, again, err);
-    return patch_push_decode(call, &order.push, err) ? err->code
-                                                     : submit_order(call, &order, false, err);
+    return patch_push_decode(call, &order.push, err)
+               ? err->code
+               : submit_order(call, &order, false, false, err);
 }
 API_HANDLER(patch_body_patch, 3, CALL_NEEDS_NOTHING)
 
@@ -439,6 +477,6 @@ enum err_code patch_body_delete_answer(struct call *call, struct err *err)
     if (options_open_query(call, NULL, err) || open_body(call, "DELETE", &order, &again, err))
         return err->code;
     return again ? answer_again(call, order.kind, false, again, err)
-                 : submit_order(call, &order, false, err);
+                 : submit_order(call, &order, false, false, err);
 }
 API_HANDLER(patch_body_delete, 3, CALL_NEEDS_NOTHING)

@@ -122,6 +122,7 @@ struct patch_start {
     enum convert_mode mode;
     uint64_t seed;
     bool leaves;       /* its first rest ends it: bodies become layers, with the ground */
+    bool overflows;    /* may be of coarser granules where its pool is full */
     bool has_estimate; /* false: nothing of this device was measured yet */
     struct patch_estimate estimate;
     struct patch_body *bodies; /* malloc */
