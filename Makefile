@@ -640,7 +640,7 @@ bench: ## the two dozen ratios of docs/performance.md, measured here in one run,
 
 bench-all: ## every ratio, the tables of the papers, and ground drawn by a seed from the clock
 	@rm -f $(KOTA_BENCH_ROWS)
-	$(Q)set -e; for bench in $(filter-out %/bench_sand,$(BENCHES)); do $$bench; done
+	$(Q)set -e; for bench in $(filter-out %/bench_sand %/bench_impacts,$(BENCHES)); do $$bench; done
 	$(Q)set -e; for bench in $(sort $(wildcard tests/bench/bench_*.py)); do python3 $$bench; done
 	$(Q)set -e; export KOTA_BENCH_SEED=$$(date +%s); for bench in contact height ray; do \
 		$(B)/bench/bench_$${bench}_peers; done

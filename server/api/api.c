@@ -14,6 +14,7 @@
 #include "api/feed/watches.h"
 #include "api/routes.h"
 #include "base/power_of_ten.h"
+#include "sand/impact/fates.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     struct light_cache *lights;
     struct watches *watches;
     struct patch_wait_queue *patch_queue;
+    struct fates *fates;
 
     if (!routes)
         return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
@@ -78,7 +80,9 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     lights = light_cache_create(limits->light_cache_bytes_max, err);
     watches = watches_create(api, err);
     patch_queue = patch_wait_queue_create(err);
-    if (!tiles || !shells || !lights || !watches || !patch_queue) {
+    fates = fates_create(err);
+    if (!tiles || !shells || !lights || !watches || !patch_queue || !fates) {
+        fates_destroy(fates);
         patch_wait_queue_destroy(patch_queue);
         watches_destroy(watches);
         light_cache_destroy(lights);
@@ -96,6 +100,7 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
     api->lights = lights;
     api->watches = watches;
     api->patch_queue = patch_queue;
+    api->fates = fates;
     limits_derive(&api->limits);
     atomic_store(&api->limits_now, NULL);
     api->route_count = api_route_count;
@@ -117,6 +122,7 @@ void api_stop(struct api *api)
 void api_finish(struct api *api)
 {
     patch_wait_queue_destroy(api->patch_queue);
+    fates_destroy(api->fates);
     watches_destroy(api->watches);
     tile_cache_destroy(api->tiles);
     shell_cache_destroy(api->shells);

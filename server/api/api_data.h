@@ -67,6 +67,7 @@ struct api {
     struct shell_cache *shells;
     struct light_cache *lights;
     struct watches *watches;
+    struct fates *fates;                  /* of impacts */
     _Atomic int pictures;                 /* of patches, that are being drawn */
     _Atomic int surfaces;                 /* of patches, that are being measured */
     struct patch_wait_queue *patch_queue; /* requests that wait for the device of patches */

@@ -56,6 +56,8 @@
     X(watch_get)                                                                                   \
     X(watch_patch)                                                                                 \
     X(watch_delete)                                                                                \
+    X(impacts_post)                                                                                \
+    X(impact_get)                                                                                  \
     X(patches_post)                                                                                \
     X(patches_get)                                                                                 \
     X(patch_get)                                                                                   \

@@ -10,6 +10,7 @@
 #include "api/counters.h"
 
 #include "api/calls/patch_wait_queue.h"
+#include "api/impacts/impact_decode.h"
 #include "api/maps/map_ground.h"
 #include "api/text.h"
 #include "sand/view/view.h"
@@ -206,6 +207,12 @@ static const struct counter counters[] = {
     TOTAL(PATCHES, sand.patches.discarded, "discarded", "patches_discarded_total",
           "Patches that were discarded."),
     TOTAL(PATCHES, sand.patches.failed, "failed", "patches_failed_total", "Patches that failed."),
+    TOTAL(PATCHES, fates.craters, "impact_craters", "impact_craters_total",
+          "Impacts that have left the crater of the law."),
+    TOTAL(PATCHES, fates.refined, "impacts_refined", "impacts_refined_total",
+          "Impacts whose crater granules have replaced."),
+    GAUGE(PATCHES, fates.pending, "impacts_pending", "impacts_pending",
+          "Impacts whose granules move."),
     TOTAL(PATCHES, particle_steps, NULL, "patches_particle_steps_total", "Spheres times substeps."),
     TOTAL(PATCHES, sand.orders, NULL, "sand_orders_total", "Orders that the sand thread took."),
     TOTAL(PATCHES, sand.ticks, NULL, "sand_ticks_total",
@@ -328,6 +335,12 @@ static const struct counter counters[] = {
     STAT(LIMITS, limits.sand.limits.active_max_s, "patch_active_max_ms"),
     STAT(LIMITS, limits.sand.limits.keep_s, "patch_keep_ms"),
     STAT(LIMITS, limits.sand.idle_s, "patch_idle_ms"),
+    FIXED(LIMITS, IMPACT_RADIUS_MAX_M, "impact_radius_m_max"),
+    FIXED(LIMITS, IMPACT_MASS_MAX_KG, "impact_mass_kg_max"),
+    FIXED(LIMITS, IMPACT_SPEED_MAX, "impact_speed_max"),
+    FIXED(LIMITS, IMPACT_OBSERVER_M, "impact_observer_m_max"),
+    FIXED(LIMITS, IMPACT_REST_MS, "impact_rest_ms_max"),
+    FIXED(LIMITS, IMPACTS_KEPT, "impacts_kept_max"),
     STAT(LIMITS, limits.shell_cache_bytes_max, "shell_cache_bytes_max"),
     STAT(LIMITS, limits.http.body_bytes_max, "body_bytes_max"),
     STAT(LIMITS, limits.http.bodies_bytes_max, "bodies_bytes_max"),

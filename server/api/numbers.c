@@ -72,6 +72,7 @@ void numbers_read(struct api *api, struct numbers *out)
     out->staleness_s = world_staleness_s(api->world);
     tile_cache_stats(api->tiles, &out->tiles);
     shell_cache_stats(api->shells, &out->shells);
+    fates_stats(api->fates, &out->fates);
     light_cache_stats(api->lights, &out->lights);
     watches_stats(api->watches, &out->watches);
     if (atomic_load(&api->state) != API_LOADING && api->sand)

@@ -5,6 +5,7 @@
 #define KOTA_API_NUMBERS_H
 
 #include "api/feed/watches.h"
+#include "sand/impact/fates.h"
 #include "json/json_write.h"
 
 struct numbers {
@@ -21,6 +22,7 @@ struct numbers {
     struct shell_cache_stats shells;
     struct light_cache_stats lights;
     struct watches_stats watches;
+    struct fates_stats fates;                           /* of impacts */
     struct sand_stats sand;                             /* zero without the sand thread */
     uint64_t patch_slots, patches_used, particle_steps; /* of all scales */
     uint64_t items_in_flight;                           /* of batches that are answered now */

@@ -39,6 +39,7 @@
     X(PATCH_UNKNOWN, patch_unknown, 404, "Unknown patch")                                          \
     X(WATCH_UNKNOWN, watch_unknown, 404, "Unknown watch")                                          \
     X(BODY_UNKNOWN, body_unknown, 404, "Unknown body")                                             \
+    X(IMPACT_UNKNOWN, impact_unknown, 404, "Unknown impact")                                       \
     X(TILE_UNKNOWN, tile_unknown, 404, "Unknown tile")                                             \
     X(METHOD_NOT_ALLOWED, method_not_allowed, 405, "Method not allowed")                           \
     X(NOT_ACCEPTABLE, not_acceptable, 406, "Not acceptable")                                       \

@@ -415,7 +415,10 @@ void live_begin(struct sand *sand)
         for (struct live_patch *patch = ground->patches; patch; patch = patch->next) {
             ground->made_of += patch->report->serial;
             patch->wait = (struct sphere_wait){.number = patch->report->number};
-            patch->is_asking = patch->report->state != PATCH_FILLING;
+            /* The crater of an impact is shown until its body is in the granules. */
+            patch->is_asking =
+                patch->report->state != PATCH_FILLING &&
+                !(patch->report->state == PATCH_SETTLING && patch->report->has_dents);
             if (patch->is_asking)
                 sand_spheres_ask(sand, &patch->wait);
         }

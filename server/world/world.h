@@ -74,6 +74,8 @@ struct world_outcome {
     const struct err *err;       /* when not ERR_OK */
     const struct locale *locale; /* as this change made it; NULL after WORLD_DELETE_LOCALE, on
                                     error, for a repeat, and of WORLD_FIND_OP */
+    const struct locale *before; /* as it was before this change; NULL where locale is, and for a
+                                    new one */
     uint64_t revision;           /* that this change made */
     bool is_new;                 /* the locale or layer was not there before */
     struct sample_rect rect;     /* WORLD_EDIT */

@@ -23,7 +23,7 @@ WORLD = {"/v1/locate", "/v1/contact", "/v1/ray", "/v1/pick"}  # of many locales
 EXAMPLE_VALUES = {"{locale}": "hills", "{dataset}": "hills", "{model}": "tetrahedron",
                   "{layer}": "ground", "{level}": "0", "{column}": "0", "{row}": "0",
                   "{z}": "14", "{x}": "8711", "{y}": "5744.png",
-                  "{patch}": "1", "{body}": "0", "{watch}": "nobody", "{file}": "kota.js"}
+                  "{patch}": "1", "{body}": "0", "{impact}": "1", "{watch}": "nobody", "{file}": "kota.js"}
 
 
 def operations():

@@ -99,7 +99,7 @@ static struct brush random_brush(struct random *random, const struct heightfield
                            random_in(random, -0.1, 1.1) * height + spec->origin_y_m},
                           pow(10, random_in(random, -1, 2)),
                           random_in(random, 0, 9),
-                          34};
+                          0};
 
     if (random_below(random, 4) == 0) {
         brush.center.x = spec->origin_x_m + random_below(random, spec->cols) * spec->spacing_x_m;

@@ -79,7 +79,13 @@ static void put_bodies(struct json_writer *w, const struct patch_report *report)
         if (body->is_removed)
             continue;
         json_begin_object(w);
-        put_string(w, "model", body->model);
+        json_key(w, "model");
+        if (body->model[0])
+            json_string(w, body->model);
+        else
+            json_null(w);
+        if (!body->model[0])
+            put_number(w, "radius", body->ball_m);
         put_boolean(w, "held", !body->is_in);
         put_number(w, "mass", body->mass_kg);
         put_integer(w, "particles", body->particles);

@@ -328,9 +328,10 @@ struct asked {
     struct vec2 center;
     double size_m[2], depth_m;
     int scale;
-    double deadline_s; /* INFINITY: none */
-    double across_m;   /* the least side of the smallest body; INFINITY: none */
-    double fall_s;     /* until the last body meets the ground; below 0: none */
+    double deadline_s;                 /* INFINITY: none */
+    double across_m;                   /* the least side of the smallest body; INFINITY: none */
+    double fall_s;                     /* until the last body meets the ground; below 0: none */
+    const struct patch_impact *impact; /* its patch; NULL: the request has it all */
 };
 
 /* Numbers of one's own; those that are not given are sand's. */
@@ -470,21 +471,24 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     return decode_material(call, start, err);
 }
 
-static enum err_code find_ground(struct call *call, struct patch_start *start, struct err *err)
+static enum err_code find_ground(struct call *call, const struct asked *asked,
+                                 struct patch_start *start, struct err *err)
 {
     struct feed *feed = world_feed(call->api->world);
     const struct locale *locale = call->locale;
     const struct layer *layer;
 
-    if (option_choose_field(call, &layer, err))
+    if (asked->impact ? locale_choose_field(locale, asked->impact->layer, &layer, err)
+                      : option_choose_field(call, &layer, err))
         return err->code;
     memcpy(start->locale, locale->id, sizeof start->locale);
     memcpy(start->layer, layer->id, sizeof start->layer);
     start->revision = locale->revision;
     if (!feed_find(feed, locale->id, locale->revision, locale->revision, &start->feed_after))
         return err_set(err, ERR_BUSY, "locale %s has just changed; try again", locale->id);
-    start->field = heightfield_ref(layer->field);
-    return ERR_OK;
+    start->field = asked->impact ? patch_dent_undo(layer->field, asked->impact->dent, err)
+                                 : heightfield_ref(layer->field);
+    return start->field ? ERR_OK : err->code;
 }
 
 /* ---- which granules -------------------------------------------------------------------------- */
@@ -498,7 +502,7 @@ static void look_at_bodies(struct call *call, const struct heightfield *field, s
     const cJSON *item;
 
     asked->across_m = INFINITY;
-    asked->fall_s = -1;
+    asked->fall_s = asked->impact ? 0 : -1;
     cJSON_ArrayForEach(item, json_given(call->json, "bodies"))
     {
         const cJSON *name = json_given(item, "model");
@@ -772,7 +776,7 @@ static void drop_bodies(struct patch_start *start)
 static enum err_code decode_place(struct call *call, struct asked *asked, struct patch_start *start,
                                   struct sand_engine_config *config, struct err *err)
 {
-    if (find_ground(call, start, err))
+    if (find_ground(call, asked, start, err))
         return err->code;
     look_at_bodies(call, start->field, asked);
     if (choose_scale(call, asked, start, config, err) ||
@@ -874,19 +878,18 @@ static void estimate(struct call *call, const struct asked *asked, struct patch_
         start->estimate = patch_estimate_of(&rate, params, &load);
 }
 
-static enum err_code decode_start(struct call *call, bool is_held, struct patch_start *start,
-                                  struct locale **leased, int *awaited, struct err *err)
+static enum err_code make_start(struct call *call, struct asked *asked, bool is_held,
+                                struct patch_start *start, struct locale **leased, int *awaited,
+                                struct err *err)
 {
     struct sand_engine_config config;
-    struct asked asked = {.scale = 0};
     float gravity[3];
 
-    if (decode_numbers(call, &asked, start, err) ||
-        decode_place(call, &asked, start, &config, err) ||
-        find_room(call, is_held, &asked, start, &config, awaited, err) ||
-        lease_ground(call, &asked, start, &config, leased, err))
+    if (decode_place(call, asked, start, &config, err) ||
+        find_room(call, is_held, asked, start, &config, awaited, err) ||
+        lease_ground(call, asked, start, &config, leased, err))
         return err->code;
-    estimate(call, &asked, start, &config.params);
+    estimate(call, asked, start, &config.params);
     memcpy(gravity, start->ground.begin.gravity, sizeof gravity);
     if (convert_down(start->field, &start->place, &config.params, start->fill, start->seed,
                      config.granules_max, config.bed_max, &start->ground, err))
@@ -897,6 +900,27 @@ static enum err_code decode_start(struct call *call, bool is_held, struct patch_
     return ERR_OK;
 }
 
+/* Takes start. */
+static enum err_code give_start(struct call *call, struct asked *asked, bool is_held,
+                                struct patch_start *start, struct patch_start *out, int *awaited,
+                                struct err *err)
+{
+    const struct locale *pinned = call->locale;
+    struct locale *leased = NULL;
+
+    *awaited = SCALE_COUNT;
+    make_start(call, asked, is_held, start, &leased, awaited, err);
+    call->locale = pinned;
+    locale_unref(leased);
+    if (err->code == ERR_OK) {
+        *out = *start;
+        return ERR_OK;
+    }
+    world_unlease(call->api->world, start->fence);
+    patch_start_free(start);
+    return err->code;
+}
+
 enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *out, int *awaited,
                            struct err *err)
 {
@@ -904,23 +928,29 @@ enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *
                                         "bodies",      "seed",  "fill",     "mode",     "material",
                                         "deadline_ms", "leave", "overflow", NULL};
     static const char *const options[] = {"layer", NODE_PLACED, NULL};
+    struct asked asked = {.scale = 0};
     struct patch_start start = {.field = NULL};
-    const struct locale *pinned = call->locale;
-    struct locale *leased = NULL;
 
     *awaited = SCALE_COUNT;
-    if (options_open_json(call, items, options, err))
+    if (options_open_json(call, items, options, err) || decode_numbers(call, &asked, &start, err))
         return err->code;
-    decode_start(call, is_held, &start, &leased, awaited, err);
-    call->locale = pinned;
-    locale_unref(leased);
-    if (err->code == ERR_OK) {
-        *out = start;
-        return ERR_OK;
-    }
-    world_unlease(call->api->world, start.fence);
-    patch_start_free(&start);
-    return err->code;
+    return give_start(call, &asked, is_held, &start, out, awaited, err);
+}
+
+enum err_code patch_impact_start(struct call *call, const struct patch_impact *impact,
+                                 struct patch_start *out, struct err *err)
+{
+    struct asked asked = {.center = impact->point,
+                          .size_m = {impact->size_m, impact->size_m},
+                          .depth_m = impact->depth_m,
+                          .scale = (int)impact->scale + 1,
+                          .deadline_s = impact->deadline_s,
+                          .impact = impact};
+    struct patch_start start = {.field = NULL};
+    int awaited;
+
+    decode_material(call, &start, err); /* of this daemon: an impact names none */
+    return give_start(call, &asked, false, &start, out, &awaited, err);
 }
 
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,

@@ -26,6 +26,19 @@ enum err_code patch_decode(struct call *call, bool is_held, struct patch_start *
 enum err_code patch_body_decode(struct call *call, const struct patch_report *report,
                                 struct patch_body *out, struct err *err);
 
+/* The patch that an impact gets. */
+struct patch_impact {
+    const char *layer;             /* a heightfield of call->locale */
+    struct vec2 point;             /* where the body meets it */
+    const struct patch_dent *dent; /* of call->locale: the ground is cut without it */
+    double size_m, depth_m, deadline_s;
+    enum granular_scale scale;
+};
+
+/* A patch around an impact, without a body. As patch_decode, and the pool must be there. */
+enum err_code patch_impact_start(struct call *call, const struct patch_impact *impact,
+                                 struct patch_start *out, struct err *err);
+
 /* The body of PATCH …/bodies/{body}. */
 enum err_code patch_push_decode(struct call *call, struct patch_push *out, struct err *err);
 

@@ -7,7 +7,8 @@
  *
  *   Kota-Rect    c0,r0,cols,rows  the samples of the field that it covers
  *   Kota-Grid    cols,rows        of the answer: (rect's - 1) · per_cell + 1
- *   Kota-State   the patch's; one that has no granules (it waits, or has ended) is ground
+ *   Kota-State   the patch's; one that has no granules (it waits, or has ended) is ground, and so
+ *                is one that settles for an impact, whose crater the granules have not yet
  *   ETag         while nothing moves; If-None-Match then is 304
  *
  * How many are measured at once is bounded, so that the pool is left to others.
@@ -42,6 +43,7 @@ static enum err_code measure(struct call *call, const struct patch_report *repor
         return err_set(err, ERR_NOT_FOUND, "the ground of patch %llu is gone",
                        (unsigned long long)report->number);
     if (report->state != PATCH_FILLING && !patch_state_is_end(report->state) &&
+        !(report->state == PATCH_SETTLING && report->has_dents) &&
         sand_patch_spheres(call->api->sand, report->number, &spheres, &count, err)) {
         if (err->code != ERR_CONFLICT)
             return err->code;

@@ -58,8 +58,16 @@ struct manager *manager_create(const struct manager_limits *limits,
 
 static void drop(struct patch *patch)
 {
-    for (uint32_t i = 0; i < patch->member_count; i++)
+    const char *why = patch->reason[0] ? patch->reason : "the patch has ended unwritten";
+
+    patch_dents_end(patch->dents, patch->number, 0, why);
+    patch_dents_end(patch->sent_dents, patch->number, 0, why);
+    patch->dents = patch->sent_dents = NULL;
+    for (uint32_t i = 0; i < patch->member_count; i++) {
+        patch_dents_end(patch->members[i].body.dent, patch->number, 0, why);
+        patch->members[i].body.dent = NULL;
         patch_body_free(&patch->members[i].body);
+    }
     patch->member_count = 0;
     patch_start_free(&patch->start);
     free(patch->before_m);
@@ -156,6 +164,7 @@ static void report_body(const struct patch *patch, const struct patch_member *me
     *out = (struct patch_report_body){
         .is_in = member->is_in,
         .is_removed = member->is_removed,
+        .ball_m = body->ball_m,
         .mass_kg = body->shape.shape.mass_kg,
         .particles = body->shape.shape.particles,
         .surface = body->shape.surface ? layer_ref(body->shape.surface) : NULL};
@@ -234,6 +243,8 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
     report->transition_count = patch->transition_count;
     memcpy(report->transitions, patch->transitions, sizeof report->transitions);
     report->body_count = patch->member_count;
+    for (uint32_t i = 0; i < patch->member_count; i++)
+        report->has_dents |= patch->members[i].body.dent != NULL;
     for (uint32_t i = 0; i < patch->member_count; i++)
         report_body(patch, &patch->members[i], &report->bodies[i]);
     return report;

@@ -53,6 +53,8 @@ struct patch {
     enum depth_use depth; /* that is being measured */
     float *before_m, *settled_m, *surface_m;
     struct convert_change change;
+    struct patch_dent *dents;      /* of bodies that are in; no change takes them back yet */
+    struct patch_dent *sent_dents; /* that the change takes back */
     bool has_ledger, has_revision;
     struct mass_ledger ledger; /* of all writes */
     struct sample_rect rect;   /* of the last */

@@ -219,6 +219,11 @@ static void insert_bodies(struct manager *manager, struct patch *patch, const fl
         member->is_in = true;
         member->in_at = patch->sent;
         member->pose = pose;
+        if (member->body.dent) {
+            member->body.dent->next = patch->dents;
+            patch->dents = member->body.dent;
+            member->body.dent = NULL;
+        }
     }
     patch->fresh_at = patch->sent + 1;
     patch->still_since_s = -1;
@@ -508,6 +513,8 @@ static void saved(struct manager *manager, struct patch *patch, const struct hei
         patch->change.next_m = NULL;
     }
     convert_change_free(&patch->change);
+    patch_dents_end(patch->sent_dents, patch->number, patch->revision, "");
+    patch->sent_dents = NULL;
     if (engine)
         manager_lower(patch, field ? field : patch->start.field, engine->config.params.diameter_m);
     patch->has_news = true;
@@ -557,14 +564,22 @@ static void write_rest(struct manager *manager, struct patch *patch, double now_
 static void convert(struct manager *manager, struct patch *patch, double now_s)
 {
     struct patch_start *start = &patch->start;
+    struct patch_dent **last = &patch->dents;
     struct err err = {.code = ERR_OK};
 
+    while (*last)
+        last = &(*last)->next;
+    *last = patch->sent_dents; /* of a change that was not written before the patch woke */
+    patch->sent_dents = NULL;
     if (convert_up(start->field, &start->place, &start->grid,
                    manager_engine_of(manager, patch)->config.params.diameter_m, patch->before_m,
-                   patch->surface_m, start->mode, &patch->change, &err)) {
+                   patch->surface_m, start->mode, &patch->change, &err) ||
+        patch_dents_take_back(patch->dents, &patch->change, &err)) {
         manager_finish(manager, patch, PATCH_FAILED, now_s, "%s", err.msg);
         return;
     }
+    patch->sent_dents = patch->dents;
+    patch->dents = NULL;
     write_rest(manager, patch, now_s);
 }
 

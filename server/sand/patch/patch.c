@@ -31,6 +31,7 @@ void patch_body_free(struct patch_body *body)
     if (body->shape.release)
         body->shape.release(body->shape.owner);
     free(body->path);
+    patch_dents_end(body->dent, 0, 0, "its body was not taken, or removed before it came in");
     *body = (struct patch_body){.shape = {.release = NULL}};
 }
 

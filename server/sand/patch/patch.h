@@ -54,14 +54,42 @@ struct scaled_model {
     void (*release)(void *owner);
 };
 
+/*
+ * The crater of an impact, made before granules refine it (dent.c). It is in the ground, and not in
+ * the patch's: when the patch writes what its body did, the same edit takes the crater back.
+ */
+struct patch_dent {
+    struct patch_dent *next;
+    struct sample_rect rect;
+    float *added_m; /* [rect.rows][rect.cols]: what the crater has added; malloc */
+    /* Once: it was taken back by the edit of this revision; or, 0, it stays in the ground. */
+    void (*end)(void *context, uint64_t patch, uint64_t revision, const char *why);
+    void *context;
+};
+
+/* Ends all of a list and frees them; NULL is fine. */
+void patch_dents_end(struct patch_dent *dents, uint64_t patch, uint64_t revision, const char *why);
+/*
+ * Adds the taking back of all of a list to a change of the same field. ERR_NO_MEMORY: nothing has
+ * changed.
+ */
+enum err_code patch_dents_take_back(const struct patch_dent *dents, struct convert_change *change,
+                                    struct err *err);
+/* The field without it, a reference. NULL: ERR_NO_MEMORY. */
+struct heightfield *patch_dent_undo(const struct heightfield *field, const struct patch_dent *dent,
+                                    struct err *err);
+
 /* A requested body. position and orientation are those of the model's frame. */
 struct patch_body {
-    char model[WORLD_ID_MAX + 1];
+    char model[WORLD_ID_MAX + 1]; /* "": a ball, of this radius */
+    double ball_m;
     struct scaled_model shape;
     double position[3];    /* locale's frame, metres */
     double orientation[4]; /* unit quaternion x, y, z, w */
     double velocity[3], angular_velocity[3];
-    struct sand_path *path; /* malloc, in the locale's frame; NULL: the body is free */
+    struct sand_path *path;  /* malloc, in the locale's frame; NULL: the body is free */
+    struct patch_dent *dent; /* of an impact; NULL: none. It ends with the body, unless that came in
+                                (dents of the patch) */
 };
 
 /* PATCH of a body. */
@@ -139,7 +167,8 @@ struct patch_transition {
 /* ---- the report ------------------------------------------------------------------------------ */
 
 struct patch_report_body {
-    char model[WORLD_ID_MAX + 1];
+    char model[WORLD_ID_MAX + 1]; /* "": a ball, of this radius */
+    double ball_m;
     bool is_in;      /* false: held until the patch is active */
     bool is_removed; /* there is nothing else of it */
     double position[3], orientation[4], velocity[3], angular_velocity[3];
@@ -185,6 +214,7 @@ struct patch_report {
     double behind_s; /* how much less was simulated than the clock went on, since it was active */
     bool is_closing, leaves;
     bool was_capped; /* it came to rest by the cap */
+    bool has_dents;  /* of bodies that are not in yet: the ground has craters that granules lack */
     bool has_ledger;
     struct mass_ledger ledger;
     bool has_revision;

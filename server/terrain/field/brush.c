@@ -7,7 +7,7 @@
  * rounded once. A crater's profile is w · (1 - βt²): with the sums over the samples that there are
  * (not the integral over a disc), β = Σw / Σwt² makes the changes add up to 0 at the field's edge
  * and around holes, too. Where no sample but the centre's is inside, nothing can be thrown
- * anywhere: nothing changes. relax has no weight; relax.c.
+ * anywhere: nothing changes. relax has no weight (relax.c); a crater with a slope is relaxed after.
  *
  * Distances: dx, dy and the radius are scaled by the same power of two, which is exact, so that no
  * square overflows or vanishes, and a sample exactly at the radius is exactly outside.
@@ -43,7 +43,7 @@ static enum err_code brush_check(const struct brush *brush, struct err *err)
     if (brush->amount_m < 0 && brush->shape != BRUSH_RAISE)
         return err_limit(err, ERR_BAD_INPUT, 0, brush->amount_m,
                          "brush amount is %g, must be at least 0", brush->amount_m);
-    if (brush->shape == BRUSH_RELAX &&
+    if ((brush->shape == BRUSH_RELAX || (brush->shape == BRUSH_CRATER && brush->slope_deg != 0)) &&
         !(brush->slope_deg >= BRUSH_SLOPE_MIN_DEG && brush->slope_deg <= BRUSH_SLOPE_MAX_DEG))
         return err_set(err, ERR_BAD_INPUT, "brush slope is %g degrees, must be %g..%g",
                        brush->slope_deg, BRUSH_SLOPE_MIN_DEG, BRUSH_SLOPE_MAX_DEG);
@@ -334,5 +334,7 @@ enum err_code brush_apply(const struct heightfield *field, const struct brush *b
     enum err_code code = stroke_apply(&stroke, heights_m, err);
 
     free(stroke.around_m);
+    if (code == ERR_OK && brush->shape == BRUSH_CRATER && brush->slope_deg != 0)
+        code = relax(&stroke, heights_m, err);
     return code;
 }

@@ -48,8 +48,12 @@ enum err_code edit_rect(const struct heightfield *field, const struct edit *edit
         return err->code;
     uint64_t samples = (uint64_t)rect.cols * rect.rows;
 
-    if (edit->kind == EDIT_BRUSH && edit->brush.shape == BRUSH_RELAX &&
-        samples_max > RELAX_SAMPLES_MAX)
+    const struct brush *brush = &edit->brush;
+    const bool is_relaxed =
+        edit->kind == EDIT_BRUSH &&
+        (brush->shape == BRUSH_RELAX || (brush->shape == BRUSH_CRATER && brush->slope_deg != 0));
+
+    if (is_relaxed && samples_max > RELAX_SAMPLES_MAX)
         samples_max = RELAX_SAMPLES_MAX;
     if (samples > samples_max)
         return err_limit(err, ERR_TOO_LARGE, (double)samples_max, (double)samples,

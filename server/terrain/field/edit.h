@@ -53,7 +53,8 @@ struct brush {
     struct vec2 center; /* metres, in the locale's frame */
     double radius_m;    /* > 0 */
     double amount_m;    /* crater, flatten, smooth: >= 0, INFINITY: no clamp (not of a crater) */
-    double slope_deg;   /* relax: BRUSH_SLOPE_MIN_DEG .. BRUSH_SLOPE_MAX_DEG */
+    double slope_deg;   /* relax: BRUSH_SLOPE_MIN_DEG .. BRUSH_SLOPE_MAX_DEG; crater: the same, to
+                           which it is relaxed, or 0: as dug */
 };
 
 struct edit {

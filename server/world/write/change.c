@@ -421,6 +421,7 @@ struct world_outcome result_outcome(const struct change_result *result, const st
         .code = ERR_OK,
         .err = &none,
         .locale = result->after,
+        .before = result->after ? result->before : NULL,
         .revision = result->event.revision,
         .is_new = result->is_new,
         .rect = result->outcome.rect,
