@@ -221,6 +221,29 @@ enum err_code cluster_adopt(struct cluster *cluster, const char *locale, uint64_
                             const uint8_t (*blobs)[CLUSTER_HASH_BYTES], size_t blob_count,
                             struct err *err);
 
+/* ---- poses of moved layers ------------------------------------------------------------------- */
+
+enum { CLUSTER_POSE_NUMBERS = 8 };
+
+struct cluster_pose {
+    char locale[CLUSTER_ID_MAX + 1], layer[CLUSTER_ID_MAX + 1];
+    uint64_t number;   /* set by the log: rises with each pose that any node puts */
+    uint64_t revision; /* of the locale at the node that has put it */
+    double numbers[CLUSTER_POSE_NUMBERS];
+};
+
+/*
+ * Puts the last poses of some layers, each once. One of a layer that came or went after the pose's
+ * revision is dropped. The log keeps the last pose of each layer, without waiting for the disk.
+ */
+enum err_code cluster_put_poses(struct cluster *cluster, const struct cluster_pose *poses,
+                                size_t count, struct err *err);
+
+/* Poses with a number above `after`, in their order, at most 1,024; those that this node has put
+ * only with_own. *poses is malloc. */
+enum err_code cluster_poses(struct cluster *cluster, uint64_t after, bool with_own,
+                            struct cluster_pose **poses, size_t *count, struct err *err);
+
 /* ---- leases ---------------------------------------------------------------------------------- */
 
 /* Cells of a fixed grid over a locale's ground: [first_x, last_x] × [first_y, last_y]. */

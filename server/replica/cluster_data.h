@@ -64,7 +64,9 @@ enum {
     X(LET_GO_OLD)                                                                                  \
     X(SIGN_OF_LIFE)                                                                                \
     X(NODES)                                                                                       \
-    X(SIGN_OFF)
+    X(SIGN_OFF)                                                                                    \
+    X(PUT_POSES)                                                                                   \
+    X(POSES)
 
 enum statement {
 #define CLUSTER_STATEMENT_ENUM(name) STATEMENT_##name,

@@ -35,8 +35,9 @@
             ".popsection\n")
 
 SCRIPT(cluster_schema_001, "001.sql");
+SCRIPT(cluster_schema_002, "002.sql");
 
-static const char *const scripts[] = {cluster_schema_001};
+static const char *const scripts[] = {cluster_schema_001, cluster_schema_002};
 enum { SCHEMA_VERSION = sizeof scripts / sizeof *scripts, ENGINE_MIN = 150000 };
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -95,6 +96,9 @@ static const char *const statements[STATEMENT_COUNT] = {
         "string_agg(DISTINCT locale || ' ', '') FROM lease WHERE holder = node.id AND "
         "lease.expires > clock_timestamp()), ''), 1024) FROM node "
         "WHERE expires > clock_timestamp() ORDER BY id",
+    [STATEMENT_PUT_POSES] = "SELECT put_poses($1, $2, $3, $4, $5)",
+    [STATEMENT_POSES] = "SELECT number, locale, layer, rev, body FROM pose WHERE number > $1 AND "
+                        "node <> $2 AND body <> '' ORDER BY number LIMIT $3::int8",
     [STATEMENT_SIGN_OFF] = "DELETE FROM node WHERE id = $1 AND instance = $2",
 };
 

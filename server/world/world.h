@@ -125,6 +125,7 @@ struct world_change {
     struct layer *base;                   /* then: `layer` was made of it ahead, or NULL; taken */
     struct mesh_import import;            /* then: counts of the polygons in `layer` */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
+    bool is_followed;                     /* then: another node has put it into the shared log */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
     const struct change_origin *origin;   /* for the hook of commits (world_set_audit); borrowed */
     bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */

@@ -684,8 +684,11 @@ static enum err_code look(struct world *world, int reads, bool *is_done, struct 
         if (follow_compare(world, err))
             return err->code;
         follow->connects = stats.connects;
+        follow->pose_number = 0; /* it may be another copy of the log */
     }
-    return follow_each(world, reads, is_done, err);
+    if (follow_each(world, reads, is_done, err))
+        return err->code;
+    return follow_take_poses(world, err);
 }
 
 /* Are there entries left after a poll? Locales that cannot be followed are retried with news. */

@@ -5,6 +5,7 @@
  *   follow.c           entries of other nodes; appending entries; the reported state
  *   follow_join.c      which log, at the start and after each new connection; adoption; divergence
  *   follow_snapshot.c  snapshots, made and taken
+ *   follow_poses.c     poses of moved layers, both ways
  *
  * Functions are for the writer's thread, which owns the log, unless they say otherwise.
  */
@@ -54,6 +55,7 @@ struct follow {
     uint64_t connects;          /* of cluster_stats, when the log was last compared */
     bool has_news;              /* the heads are to be read */
     bool is_in_step;            /* everything that the last poll saw is applied */
+    uint64_t pose_number;       /* of the last pose that was read from the log */
     uint64_t snapshot_after_us; /* one could not be made: not again before then */
     struct cluster_entry *sent; /* that were appended and are not in the store yet, without data */
     size_t sent_count;
@@ -131,6 +133,14 @@ enum err_code follow_join(struct world *world, struct err *err);
 
 /* Checks that the log still has the applied entries; marks locales where it does not. */
 enum err_code follow_compare(struct world *world, struct err *err);
+
+/* ---- follow_poses.c -------------------------------------------------------------------------- */
+
+/* Puts the poses that this node was asked for into the log; later, where that is away. */
+void follow_share_poses(struct world *world);
+
+/* Queues the new poses of other nodes as moves. */
+enum err_code follow_take_poses(struct world *world, struct err *err);
 
 /* ---- follow_snapshot.c ----------------------------------------------------------------------- */
 

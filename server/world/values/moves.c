@@ -31,6 +31,9 @@ enum { BUCKETS = 4096 };
 /* A pose is in the store at most this long after it was published, and again after an error. */
 #define KEEP_AFTER_S 1.0
 #define KEEP_AGAIN_S 2.0
+/* The same of the log that daemons share. */
+#define SHARE_AFTER_S 0.05
+#define SHARE_AGAIN_S 1.0
 
 struct entry {
     struct move_event event; /* sequence 0: not in the list */
@@ -38,7 +41,7 @@ struct entry {
     struct entry *next_in_bucket;
     size_t index;
     double rest_due_s; /* INFINITY: it rests */
-    bool is_to_keep;
+    bool is_to_keep, is_to_share;
 };
 
 struct moves {
@@ -48,7 +51,7 @@ struct moves {
     struct entry **entries;
     size_t count, room;
     struct entry *oldest, *newest;
-    double rest_due_s, keep_due_s; /* writer only: the earliest */
+    double rest_due_s, keep_due_s, share_due_s; /* writer only: the earliest */
 };
 
 struct moves *moves_create(struct err *err)
@@ -60,7 +63,7 @@ struct moves *moves_create(struct err *err)
         return NULL;
     }
     pthread_mutex_init(&moves->mutex, NULL);
-    moves->rest_due_s = moves->keep_due_s = INFINITY;
+    moves->rest_due_s = moves->keep_due_s = moves->share_due_s = INFINITY;
     return moves;
 }
 
@@ -308,4 +311,55 @@ void moves_written(struct moves *moves)
 void moves_write_later(struct moves *moves, double now_s)
 {
     moves->keep_due_s = now_s + KEEP_AGAIN_S;
+}
+
+/* ---- the shared log -------------------------------------------------------------------------- */
+
+void moves_share(struct moves *moves, const char *locale, const char *layer, double now_s)
+{
+    struct entry *entry = entry_find(moves, locale, layer);
+
+    CHECK(entry);
+    entry->is_to_share = true;
+    moves->share_due_s = fmin(moves->share_due_s, now_s + SHARE_AFTER_S);
+}
+
+double moves_share_due_s(const struct moves *moves)
+{
+    return moves->share_due_s;
+}
+
+bool moves_is_unshared(const struct moves *moves, const char *locale, const char *layer)
+{
+    const struct entry *entry = entry_find(moves, locale, layer);
+
+    return entry && entry->is_to_share;
+}
+
+const struct move_event *moves_next_unshared(const struct moves *moves, size_t *at)
+{
+    while (*at < moves->count) {
+        const struct entry *entry = moves->entries[(*at)++];
+
+        if (entry->event.sequence != 0 && entry->is_to_share)
+            return &entry->event;
+    }
+    return NULL;
+}
+
+size_t moves_count(const struct moves *moves)
+{
+    return moves->count;
+}
+
+void moves_shared(struct moves *moves)
+{
+    for (size_t i = 0; i < moves->count; i++)
+        moves->entries[i]->is_to_share = false;
+    moves->share_due_s = INFINITY;
+}
+
+void moves_share_later(struct moves *moves, double now_s)
+{
+    moves->share_due_s = now_s + SHARE_AGAIN_S;
 }

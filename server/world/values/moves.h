@@ -66,6 +66,18 @@ void moves_rest_later(struct moves *moves, const struct move_event *event, doubl
 /* The next layer whose pose is to be written, from *at = 0 on; NULL: no more. */
 const struct move_event *moves_next_unwritten(const struct moves *moves, size_t *at);
 
+/* The layer's pose is to be put into the log that daemons share. */
+void moves_share(struct moves *moves, const char *locale, const char *layer, double now_s);
+/* When the poses are to be put; INFINITY: none are. */
+double moves_share_due_s(const struct moves *moves);
+bool moves_is_unshared(const struct moves *moves, const char *locale, const char *layer);
+/* The next layer whose pose is to be put, from *at = 0 on; NULL: no more. */
+const struct move_event *moves_next_unshared(const struct moves *moves, size_t *at);
+size_t moves_count(const struct moves *moves); /* of layers that have moved */
+/* All of them have been put; or are retried in a while. */
+void moves_shared(struct moves *moves);
+void moves_share_later(struct moves *moves, double now_s);
+
 /* All of them have been written; or are retried in a while. */
 void moves_written(struct moves *moves);
 void moves_write_later(struct moves *moves, double now_s);

@@ -26,6 +26,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "world/follow/follow.h"
 
 #include <math.h>
 
@@ -149,6 +150,7 @@ double move_wait_s(const struct world *world)
 {
     double due = fmin(moves_rest_due_s(world->moves), moves_write_due_s(world->moves));
 
+    due = fmin(due, moves_share_due_s(world->moves));
     return isinf(due) ? INFINITY : fmax(0, due - monotonic_s());
 }
 
@@ -160,9 +162,13 @@ void move_poll(struct world *world)
         publish_at_rest(world, now_s);
     if (moves_write_due_s(world->moves) <= now_s)
         keep(world, false);
+    if (moves_share_due_s(world->moves) <= now_s)
+        follow_share_poses(world);
 }
 
 void move_finish(struct world *world)
 {
     keep(world, true);
+    if (world->follow && !isinf(moves_share_due_s(world->moves)))
+        follow_share_poses(world);
 }

@@ -649,3 +649,24 @@ bool cluster_is_lost(struct cluster *cluster, uint64_t fence)
     (void)cluster, (void)fence;
     return false;
 }
+
+/* Poses: test_cluster_poses.py has them with the real engine. */
+enum err_code cluster_put_poses(struct cluster *cluster, const struct cluster_pose *poses,
+                                size_t count, struct err *err)
+{
+    (void)cluster;
+    (void)poses;
+    (void)count;
+    return fake_away(err);
+}
+
+enum err_code cluster_poses(struct cluster *cluster, uint64_t after, bool with_own,
+                            struct cluster_pose **poses, size_t *count, struct err *err)
+{
+    (void)cluster;
+    (void)after;
+    (void)with_own;
+    *poses = NULL;
+    *count = 0;
+    return fake_away(err);
+}

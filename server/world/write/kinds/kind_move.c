@@ -2,8 +2,8 @@
  * WORLD_MOVE_LAYER: the pose of a mesh layer.
  *
  * It makes a new layer and a new locale at the same revision; both share everything else with the
- * old ones. It is published without a commit and written about a second later (move.c). Poses
- * belong to a node, so other daemons do not get it.
+ * old ones. It is published without a commit and written about a second later (move.c). Daemons
+ * that share a log get its last poses (follow_poses.c).
  */
 #include "world/write/kinds/kind.h"
 
@@ -47,6 +47,8 @@ static void announce(struct world *world, const struct change_result *result)
                &result->layer->motion);
     moves_touch(world->moves, change->locale_id, change->layer_id, monotonic_s(),
                 world->store != NULL);
+    if (world->follow && !change->is_followed)
+        moves_share(world->moves, change->locale_id, change->layer_id, monotonic_s());
 }
 
 static void count(struct world_stats *counted, const struct change_result *result)
