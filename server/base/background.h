@@ -4,8 +4,7 @@
  *
  * A service, a container and a session are scheduled as a group, so that others gain nothing by
  * it; where there are no groups, other programs that take all cores leave such a thread half of
- * what each of them takes. (At 10 they left a tenth: a tile took 100 ms, and a patch of sand beside
- * two busy programs took twelve times as long as without them, now 2.4 times.)
+ * what each of them takes. At 10 they would leave a tenth.
  */
 #ifndef KOTA_BASE_BACKGROUND_H
 #define KOTA_BASE_BACKGROUND_H
