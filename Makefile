@@ -136,7 +136,7 @@ GROUND_PARTS := $(sort $(wildcard $(addprefix server/terrain/,bvh/*.c field/*.c 
 	$(addprefix server/formats/,feed_frames.c float_layout.c polygon/polygon_edit.c polygon/polygon_set.c) \
 	$(addprefix server/json/,json_check.c json_value.c) \
 	$(addprefix server/world/ask/,across.c layer_ask.c locate.c query.c sweep.c) \
-	$(addprefix server/world/values/,bounding_sphere.c layer.c locale.c models.c placement.c \
+	$(addprefix server/world/values/,bounding_sphere.c layer.c locale.c models.c pins.c placement.c \
 	snapshot.c threads.c)
 GROUND_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(GROUND_SRC) $(GROUND_PARTS)) \
 	$(patsubst $(B)/%,$(B)/pic/%,$(filter %terrain/kernels/floor_query.avx2.o \
@@ -389,13 +389,13 @@ endif
 $(call both,$(addprefix terrain/,mesh/mesh_ray radial/radial_line bvh/ray_tree \
 	kernels/ray_tree_query kernels/ray_tree_query.avx2)): CFLAGS += -fno-tree-slp-vectorize
 
-# The contract is written in YAML and served as JSON, embedded in server/api/calls/pages.c.
+# The contract is written in YAML and served as JSON, embedded in server/api/answer/openapi.c.
 $(B)/openapi.json: proto/openapi.yaml Makefile
 	@mkdir -p $(@D)
 	$(Q)python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' <$< >$@
 
-$(B)/server/api/calls/pages.o: $(B)/openapi.json
-$(B)/server/api/calls/pages.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
+$(B)/server/api/answer/openapi.o: $(B)/openapi.json
+$(B)/server/api/answer/openapi.o: CPPFLAGS += -DKOTA_OPENAPI_JSON='"$(B)/openapi.json"'
 
 # The page of errors is made of docs/errors.md; web.c embeds it beside the inspector.
 $(B)/errors.html: docs/errors.md server/base/err.h client/web/errors_page.py

@@ -14,6 +14,8 @@ ALLOWED = [set(circle.split()) for circle in (
     "server/terrain/field/edit server/terrain/field/brush",
     # a ray runs the kernel that was chosen; the tables of kernels name the scalar ray
     "server/terrain/field_ray/ray server/terrain/kernels/simd",
+    # a locale holds earlier values of it, which are locales
+    "server/world/values/locale server/world/values/pins",
     # a mesh and the index of its floors, which reads the mesh's polygons
     "server/terrain/mesh/mesh server/terrain/mesh/floor_grid server/terrain/mesh/floor_grid_lut "
     "server/terrain/mesh/floor_grid_cells "

@@ -13,6 +13,7 @@
 
 #define LOCALE "/v1/locales/%i"
 #define LAYER LOCALE "/layers/%i"
+#define PIN LOCALE "/pins/%i"
 #define PATCH LOCALE "/patches/%u"
 
 static struct kota_request *get_as(const char *path, const char *accept)
@@ -271,6 +272,31 @@ struct kota_request *kota_put_layer_heights(const char *locale, const char *laye
 struct kota_request *kota_delete_layer(const char *locale, const char *layer)
 {
     return ask_write("DELETE", LAYER, locale, layer);
+}
+
+struct kota_request *kota_pins(const char *locale)
+{
+    return ask_new("GET", LOCALE "/pins", locale);
+}
+
+struct kota_request *kota_pin(const char *locale, const char *pin)
+{
+    return ask_new("GET", PIN, locale, pin);
+}
+
+struct kota_request *kota_put_pin(const char *locale, const char *pin)
+{
+    return ask_write("PUT", PIN, locale, pin);
+}
+
+struct kota_request *kota_delete_pin(const char *locale, const char *pin)
+{
+    return ask_write("DELETE", PIN, locale, pin);
+}
+
+struct kota_request *kota_restore_pin(const char *locale, const char *pin)
+{
+    return ask_write("POST", PIN "/restore", locale, pin);
 }
 
 /* A pose that lacks its turn and the closing brace. */

@@ -389,6 +389,18 @@ struct kota_request *kota_put_layer_heights(const char *locale, const char *laye
                                             const float *heights_m, uint32_t cols, uint32_t rows,
                                             double spacing_x_m, double spacing_y_m);
 struct kota_request *kota_delete_layer(const char *locale, const char *layer);
+
+/*
+ * Values of a locale that are kept under names. kota_request_query(request, "at", name) on a read
+ * asks about one, or about a revision that is held.
+ */
+struct kota_request *kota_pins(const char *locale);
+struct kota_request *kota_pin(const char *locale, const char *pin);
+struct kota_request *kota_put_pin(const char *locale, const char *pin);
+struct kota_request *kota_delete_pin(const char *locale, const char *pin);
+/* The locale's next revision has the pin's value. */
+struct kota_request *kota_restore_pin(const char *locale, const char *pin);
+
 /*
  * The new pose of a mesh layer: rotated by yaw_deg about gravity's line through its origin, then
  * moved; yaw_deg NAN: 0. It is not sent again when the connection breaks: a late repeat could undo

@@ -28,6 +28,7 @@
  * @typedef {import("./kota_types.js").Asked} Asked
  * @typedef {import("./kota_types.js").CallOptions} CallOptions
  * @typedef {import("./kota_types.js").ReadOptions} ReadOptions
+ * @typedef {import("./kota_types.js").Pin} Pin
  * @typedef {import("./kota_types.js").GroundOptions} GroundOptions
  * @typedef {import("./kota_types.js").WriteOptions} WriteOptions
  * @typedef {import("./kota_types.js").LayerOptions} LayerOptions
@@ -71,8 +72,7 @@ export const TILE_SAMPLES = 257;
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 export class Kota {
-  /**
-   * @param {string} base "" for the daemon that served this page
+  /** @param {string} base "" for the daemon that served this page
    * @param {{token?: string, timeoutMs?: number, triesMax?: number, silenceMs?: number,
    *          signal?: AbortSignal}} [options]
    *   signal: ends all calls and feeds with its reason, and every later one
@@ -95,8 +95,7 @@ export class Kota {
     return (this.base || here) + path;
   }
 
-  /**
-   * One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
+  /** One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
    * @param {string} method @param {string} path with its query
    * @param {CallOptions} [options]
    * @returns {Promise<Answer>} */
@@ -193,10 +192,10 @@ export class Kota {
     return (await this.get(path + query(question), call)).json;
   }
 
-  /** @param {string} path @param {ReadOptions & Record<string, any>} options to the body, live not */
+  /** @param {string} path @param {ReadOptions & Record<string, any>} options to the body, live and at not */
   async #ask(path, options) {
-    const { call, question: { live, ...question } } = asRead(options);
-    return (await this.post(path + query({ live }), question, call)).json;
+    const { call, question: { live, at, ...question } } = asRead(options);
+    return (await this.post(path + query({ live, at }), question, call)).json;
   }
 
   /**
@@ -265,8 +264,7 @@ export class Kota {
 
   // ---- locales and layers ----------------------------------------------------------------------
 
-  /**
-   * All locales by id, page by page; with `limit` one page, of those after the id `after`.
+  /** All locales by id, page by page; with `limit` one page, of those after the id `after`.
    * @param {ReadOptions & {layers?: boolean, limit?: number, after?: string}} [options]
    *   layers: each with its layers
    * @returns {Promise<ListedLocale[]>} */
@@ -286,8 +284,7 @@ export class Kota {
     return this.#read(place(id), options);
   }
 
-  /**
-   * Makes a locale, or replaces its manifest.
+  /** Makes a locale, or replaces its manifest.
    * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
    * @returns {Promise<Locale>} */
   putLocale(id, manifest, options = {}) {
@@ -299,8 +296,38 @@ export class Kota {
     return this.#write("DELETE", place(id), options);
   }
 
-  /**
-   * A layer as a file.
+  /** The values of a locale that are kept under names.
+   * @param {string} id @param {ReadOptions} [options]
+   * @returns {Promise<{locale: string, revision: number, pins: Pin[]}>} */
+  pins(id, options = {}) {
+    return this.#read(`${place(id)}/pins`, options);
+  }
+
+  /** @param {string} id @param {string} pin @param {ReadOptions} [options] @returns {Promise<Pin>} */
+  pin(id, pin, options = {}) {
+    return this.#read(`${place(id)}/pins/${encodeURIComponent(pin)}`, options);
+  }
+
+  /** Keeps the locale as it is under a name, for `at` of its reads.
+   * @param {string} id @param {string} pin @param {WriteOptions} [options]
+   * @returns {Promise<Pin>} */
+  putPin(id, pin, options = {}) {
+    return this.#write("PUT", `${place(id)}/pins/${encodeURIComponent(pin)}`, options);
+  }
+
+  /** @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<void>} */
+  deletePin(id, pin, options = {}) {
+    return this.#write("DELETE", `${place(id)}/pins/${encodeURIComponent(pin)}`, options);
+  }
+
+  /** Brings the locale back to a pin, as its next revision.
+   * @param {string} id @param {string} pin @param {WriteOptions} [options]
+   * @returns {Promise<Locale>} */
+  restorePin(id, pin, options = {}) {
+    return this.#write("POST", `${place(id)}/pins/${encodeURIComponent(pin)}/restore`, options);
+  }
+
+  /** A layer as a file.
    * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
    * @returns {Promise<Answer>} `buffer`, and its Content-Type */
   layer(id, layer, options = {}) {
@@ -356,8 +383,7 @@ export class Kota {
     return this.#read(`${place(id)}/layers/${encodeURIComponent(layer)}/stats`, options);
   }
 
-  /**
-   * @param {string} id
+  /** @param {string} id
    * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
    *         {brush: {shape: "crater"|"raise"|"flatten"|"smooth"|"relax", center: number[],
    *          radius: number, amount?: number, slope_deg?: number}, layer?: string}} edit
@@ -367,8 +393,7 @@ export class Kota {
     return this.#write("POST", `${place(id)}/edits`, options, { json: edit });
   }
 
-  /**
-   * The same with samples as bytes; NaN makes a hole.
+  /** The same with samples as bytes; NaN makes a hole.
    * @param {string} id @param {number[]} rect [c0, r0, cols, rows] @param {Float32Array} heights
    * @param {WriteOptions & {op?: "set"|"add", layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
@@ -377,8 +402,7 @@ export class Kota {
       { body: heights, type: "application/vnd.kota.f32" });
   }
 
-  /**
-   * What has changed since a revision; NotFoundError (410): too long ago.
+  /** What has changed since a revision; NotFoundError (410): too long ago.
    * @param {string} id @param {number} since @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number, rects: number[][]}>} */
   diff(id, since, options = {}) {
@@ -718,16 +742,14 @@ export class Kota {
     return this.#read(`${place(id)}/patches/${n}`, options);
   }
 
-  /**
-   * Settles and writes a patch back, or throws it away. May take as long as the sand does.
+  /** Settles and writes a patch back, or throws it away. May take as long as the sand does.
    * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
    * @returns {Promise<any>} */
   deletePatch(id, n, options = {}) {
     return this.#write("DELETE", `${place(id)}/patches/${n}`, options);
   }
 
-  /**
-   * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
+  /** @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
    * @returns {Promise<any>} */
   postPatchBody(id, n, body, options = {}) {
     return this.#write("POST", `${place(id)}/patches/${n}/bodies`, options, { json: body });
@@ -741,8 +763,7 @@ export class Kota {
     return this.#write("PATCH", `${place(id)}/patches/${n}/bodies/${b}`, options, { json: push });
   }
 
-  /**
-   * Removes a body for good; the others keep their numbers.
+  /** Removes a body for good; the others keep their numbers.
    * @param {string} id @param {number} n @param {number} b @param {WriteOptions} [options]
    * @returns {Promise<any>}
    */
@@ -750,8 +771,7 @@ export class Kota {
     return this.#write("DELETE", `${place(id)}/patches/${n}/bodies/${b}`, options);
   }
 
-  /**
-   * @param {string} id @param {number} n
+  /** @param {string} id @param {number} n
    * @param {ReadOptions & {width?: number, height?: number}} [options]
    * @returns {Promise<ArrayBuffer>} a PNG */
   async patchView(id, n, options = {}) {
@@ -771,8 +791,7 @@ export class Kota {
 
   // ---- tiles -----------------------------------------------------------------------------------
 
-  /**
-   * A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
+  /** A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
    * @param {string} id @param {number} level @param {number} column @param {number} row
    * @param {ReadOptions & {format?: "png16"|"terrarium"|"f32", kind?: "sampled"|"min"|"max",
    *         layer?: string}} [options]
@@ -795,8 +814,7 @@ export class Kota {
       call);
   }
 
-  /**
-   * A heightfield as a cloud-optimised GeoTIFF.
+  /** A heightfield as a cloud-optimised GeoTIFF.
    * @param {string} id @param {string} layer
    * @param {ReadOptions & {range?: [first: number, last: number], v?: number}} [options]
    *   range: of bytes, both inclusive; v: a revision, ConflictError once it is no longer current
@@ -807,8 +825,7 @@ export class Kota {
     return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}.tif${query(question)}`, call);
   }
 
-  /**
-   * TileJSON of the locale's ground, for maps.
+  /** TileJSON of the locale's ground, for maps.
    * @param {string} id
    * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
    *         void?: "edge"|"zero"|"alpha", sampling?: "point"|"mean", layer?: string, v?: number}}
@@ -818,8 +835,7 @@ export class Kota {
     return this.#read(`${place(id)}/dem.json`, options);
   }
 
-  /**
-   * A map's tile of heights (XYZ, the first row in the north).
+  /** A map's tile of heights (XYZ, the first row in the north).
    * @param {string} id @param {number} z @param {number} x
    * @param {string} y with its form: "5.png", "5@2x.png", "5.f32", "5.tif"
    * @param {ReadOptions & Record<string, any>} [options] as demJson
@@ -840,16 +856,14 @@ export class Kota {
     return this.get(`${place(id)}/dem/geodetic/${z}/${x}/${y}${query(question)}`, call);
   }
 
-  /**
-   * 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
+  /** 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
    * @param {string} id @param {ReadOptions} [options] @returns {Promise<any>}
    */
   tileset(id, options = {}) {
     return this.#read(`${place(id)}/3dtiles/tileset.json`, options);
   }
 
-  /**
-   * A layer as binary glTF: a mesh without its pose, or a heightfield.
+  /** A layer as binary glTF: a mesh without its pose, or a heightfield.
    * @param {string} id @param {string} layer
    * @param {ReadOptions & {step?: number, v?: number}} [options]
    * @returns {Promise<Answer>} `buffer` */
@@ -858,16 +872,14 @@ export class Kota {
     return this.get(`${place(id)}/3dtiles/${encodeURIComponent(layer)}.glb${query(question)}`, call);
   }
 
-  /**
-   * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
+  /** What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
    * @param {string} id @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<any>} */
   terrainLayer(id, options = {}) {
     return this.#read(`${place(id)}/terrain/layer.json`, options);
   }
 
-  /**
-   * A globe's tile as a quantized mesh, y from the south.
+  /** A globe's tile as a quantized mesh, y from the south.
    * @param {string} id @param {number} z @param {number} x @param {number} y
    * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
    * @returns {Promise<Answer>} */
@@ -876,8 +888,7 @@ export class Kota {
     return this.get(`${place(id)}/terrain/${z}/${x}/${y}.terrain${query(question)}`, call);
   }
 
-  /**
-   * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
+  /** The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
    * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
    *   localeEvents or events, or its data; a `resync` touches all, a `patch` none
    * @param {number} zMin @param {number} zMax
@@ -957,15 +968,13 @@ export class Kota {
       { ...rest, binary: binary ? id : undefined }, this.#ends(options.signal));
   }
 
-  /**
-   * States of a patch and poses of its bodies. @param {string} id @param {number} n
+  /** States of a patch and poses of its bodies. @param {string} id @param {number} n
    * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
    */
   patchEvents(id, n, options = {}) {
     return feed(this, `${place(id)}/patches/${n}/events`, options, this.#ends(options.signal));
   }
-  /**
-   * Standing questions about a locale; `watchEvents` has their answers.
+  /** Standing questions about a locale; `watchEvents` has their answers.
    * @param {string} id @param {any} questions bodies of calls, each with `ids`
    * @returns {Promise<any>} */
   postWatch(id, questions) {
@@ -982,8 +991,7 @@ export class Kota {
     return this.#write("DELETE", `/v1/watches/${watch}`, {});
   }
 
-  /**
-   * All answers of a watch, then those that change. @param {string} watch
+  /** All answers of a watch, then those that change. @param {string} watch
    * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>} */
   watchEvents(watch, options = {}) {
     return feed(this, `/v1/watches/${watch}`, options, this.#ends(options.signal));

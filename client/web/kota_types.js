@@ -37,8 +37,14 @@
 
 /**
  * What a question about the ground of a locale takes, too.
- * @typedef {ReadOptions & {live?: boolean|"here"}} GroundOptions
+ * @typedef {ReadOptions & {live?: boolean|"here", at?: string|number}} GroundOptions
  *   live: with the surface of its patches that live; "here": of those of this daemon
+ *   at: as it was, by the name of a pin or a revision that is held
+ */
+
+/**
+ * A value of a locale that is kept under a name.
+ * @typedef {{locale?: string, name: string, revision: number, memory_bytes: number}} Pin
  */
 
 /**

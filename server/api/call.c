@@ -233,10 +233,11 @@ enum err_code call_find_locale(struct call *call, struct err *err)
 
 /* ---- live ground ----------------------------------------------------------------------------- */
 
-static const struct http_query_item *find_live(const struct http_query_item *items, size_t count)
+static const struct http_query_item *find_item(const struct http_query_item *items, size_t count,
+                                               const char *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (span_equals(items[i].name, "live"))
+        if (span_equals(items[i].name, name))
             return &items[i];
     return NULL;
 }
@@ -253,8 +254,8 @@ bool call_awaits_live(const struct http_request *request, const struct world_sna
     char id[WORLD_ID_MAX + 1];
     enum live_answer answer;
 
-    if (!api->sand || !wants_live(find_live(http_request_query_items(request),
-                                            http_request_query_count(request))))
+    if (!api->sand || !wants_live(find_item(http_request_query_items(request),
+                                            http_request_query_count(request), "live")))
         return false;
     if (!span_copy(http_request_param(request, 0), id, sizeof id))
         return false;
@@ -270,7 +271,7 @@ bool call_awaits_live(const struct http_request *request, const struct world_sna
  */
 static enum err_code go_live(struct call *call, struct err *err)
 {
-    const struct http_query_item *item = find_live(call->query, call->query_count);
+    const struct http_query_item *item = find_item(call->query, call->query_count, "live");
     struct locale *settled, *value = NULL;
     enum live_answer answer = LIVE_NONE;
 
@@ -297,15 +298,83 @@ static enum err_code go_live(struct call *call, struct err *err)
     return ERR_OK;
 }
 
+/* ---- earlier values -------------------------------------------------------------------------- */
+
+enum err_code call_no_pin(const struct call *call, const char *name, const char *place,
+                          struct err *err)
+{
+    err_set(err, ERR_PIN_UNKNOWN, "locale %s has no pin %s", call->locale->id, name);
+    return err_at(err, "%s", place);
+}
+
+void call_write_at(const struct call *call, char out[CALL_AT_BYTES])
+{
+    const struct http_query_item *item = find_item(call->query, call->query_count, "at");
+
+    out[0] = '\0';
+    if (call->may_be_earlier && item)
+        snprintf(out, CALL_AT_BYTES, "&at=%.*s", (int)item->value.length, item->value.at);
+}
+
+static enum err_code go_to_revision(struct call *call, uint64_t revision, struct err *err)
+{
+    const struct locale *now = call->locale, *value = locale_at_revision(now, revision);
+
+    if (value) {
+        call->locale = value;
+        return ERR_OK;
+    }
+    err_set(err, ERR_GONE,
+            "revision %llu of locale %s is not held: it is at %llu; a pin keeps a revision",
+            (unsigned long long)revision, now->id, (unsigned long long)now->revision);
+    return err_at(err, "at");
+}
+
+/* at= of the query: call->locale becomes the value of a pin or of a revision that is held. */
+static enum err_code go_to_value(struct call *call, struct err *err)
+{
+    const struct http_query_item *item = find_item(call->query, call->query_count, "at");
+    const struct http_query_item *live = find_item(call->query, call->query_count, "live");
+    char name[WORLD_ID_MAX + 1];
+    const struct locale *value;
+    uint64_t revision;
+
+    if (!item)
+        return ERR_OK;
+    if (live && !span_equals(live->value, "false")) {
+        err_set(err, ERR_BAD_INPUT,
+                "at= is a value that stays, live= the ground that moves: give "
+                "one of the two");
+        return err_at(err, "at");
+    }
+    if (span_count(item->value, &revision))
+        return go_to_revision(call, revision, err);
+    if (!world_id_is_valid(item->value.at, item->value.length) ||
+        !span_copy(item->value, name, sizeof name) || strspn(name, "0123456789") == strlen(name)) {
+        err_set(err, ERR_BAD_INPUT, "at=%.*s: expected a revision or a pin's name",
+                (int)(item->value.length > 64 ? 64 : item->value.length),
+                item->value.at ? item->value.at : "");
+        return err_at(err, "at");
+    }
+    value = locale_pin(call->locale, name);
+    if (!value)
+        return call_no_pin(call, name, "at", err);
+    call->locale = value;
+    return ERR_OK;
+}
+
 /* ---- the frame ------------------------------------------------------------------------------- */
 
 static enum err_code need_locale(struct call *call, enum call_needs needs, struct err *err)
 {
     call->may_be_live = needs == CALL_NEEDS_GROUND;
+    call->may_be_earlier = needs == CALL_NEEDS_GROUND || needs == CALL_NEEDS_VALUE;
     if (call_find_locale(call, err))
         return err->code;
     if (!call->locale)
         return call_unknown_locale(call, err);
+    if (call->may_be_earlier && go_to_value(call, err))
+        return err->code;
     return call->may_be_live ? go_live(call, err) : ERR_OK;
 }
 

@@ -15,7 +15,8 @@ typedef enum err_code (*call_answer)(struct call *call, struct err *err);
 enum call_needs {
     CALL_NEEDS_NOTHING,
     CALL_NEEDS_LOCALE, /* params[0] names one that exists */
-    CALL_NEEDS_GROUND, /* the same; with live= in the query call->locale is its live value */
+    CALL_NEEDS_VALUE,  /* the same; with at= in the query call->locale is an earlier value */
+    CALL_NEEDS_GROUND, /* the same; with live= it is the live value */
 };
 /* True: another thread will answer (is_deferred), or the call begins again (is_offloaded). */
 bool call_run(struct http_request *request, struct http_reply *reply, call_answer answer,
@@ -47,6 +48,12 @@ enum err_code call_check_bounds(const struct call *call, const double rect_m[4],
  * ERR_BAD_INPUT, ERR_BUSY  Kota-Min-Revision
  */
 enum err_code call_find_locale(struct call *call, struct err *err);
+/* ERR_PIN_UNKNOWN: call->locale has none of that name, which stands at `place`. */
+enum err_code call_no_pin(const struct call *call, const char *name, const char *place,
+                          struct err *err);
+/* "&at=…" of the request, for paths in the answer; "" without. */
+enum { CALL_AT_BYTES = 4 + WORLD_ID_MAX + 1 };
+void call_write_at(const struct call *call, char out[CALL_AT_BYTES]);
 /* ERR_NOT_FOUND for the name in params[0]; or a redirect to its node (node_check). */
 enum err_code call_unknown_locale(struct call *call, struct err *err);
 /*

@@ -12,6 +12,11 @@
     X(locale_get)                                                                                  \
     X(locale_put)                                                                                  \
     X(locale_delete)                                                                               \
+    X(pins_get)                                                                                    \
+    X(pin_get)                                                                                     \
+    X(pin_put)                                                                                     \
+    X(pin_delete)                                                                                  \
+    X(pin_restore)                                                                                 \
     X(layer_get)                                                                                   \
     X(layer_put)                                                                                   \
     X(layer_delete)                                                                                \

@@ -51,8 +51,10 @@ static enum err_code unknown_parameter(const struct call *call, struct span name
         strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
         strncat(list, names[i], sizeof list - strlen(list) - 1);
     }
+    if (call->may_be_earlier)
+        strncat(list, *list ? ", at" : "at", sizeof list - strlen(list) - 1);
     if (call->may_be_live)
-        strncat(list, *list ? ", live" : "live", sizeof list - strlen(list) - 1);
+        strncat(list, ", live", sizeof list - strlen(list) - 1);
     err_set(err, ERR_UNKNOWN_PARAMETER,
             "this call has no query parameter \"%.*s\"%s%s%s; it takes %s", shown, name.at,
             guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "",
@@ -66,7 +68,8 @@ enum err_code options_open_query(struct call *call, const char *const *names, st
         struct span name = call->query[i].name;
         int shown = (int)(name.length > 64 ? 64 : name.length);
 
-        if (!is_among(name, names) && !(call->may_be_live && is_named(name, "live")))
+        if (!is_among(name, names) && !(call->may_be_live && is_named(name, "live")) &&
+            !(call->may_be_earlier && is_named(name, "at")))
             return unknown_parameter(call, name, names, err);
         for (size_t k = 0; k < i; k++) {
             struct span other = call->query[k].name;

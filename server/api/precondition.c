@@ -213,8 +213,11 @@ enum err_code precondition_check(const struct call *call, const struct world_cha
                                  struct err *err)
 {
     const struct locale *locale = call->locale;
-    bool is_there =
-        locale && (!world_is_of_layer(change->kind) || locale_layer(locale, change->layer_id));
+    bool is_pin = change->kind == WORLD_PUT_PIN;
+    bool is_there = locale &&
+                    (!world_is_of_layer(change->kind) || locale_layer(locale, change->layer_id)) &&
+                    (!is_pin || locale_pin(locale, change->pin));
+    const char *what = is_pin ? "pin" : world_is_of_layer(change->kind) ? "layer" : "locale";
 
     if (!locale && change->if_revision != 0)
         err_set(err, ERR_PRECONDITION_FAILED, "there is no locale %s", change->locale_id);
@@ -224,11 +227,9 @@ enum err_code precondition_check(const struct call *call, const struct world_cha
                 "locale %s is at revision %llu, which If-Match does not name", locale->id,
                 (unsigned long long)locale->revision);
     else if (change->condition == WORLD_IF_PRESENT && !is_there)
-        err_set(err, ERR_PRECONDITION_FAILED, "there is no such %s yet",
-                world_is_of_layer(change->kind) ? "layer" : "locale");
+        err_set(err, ERR_PRECONDITION_FAILED, "there is no such %s yet", what);
     else if (change->condition == WORLD_IF_ABSENT && is_there)
-        err_set(err, ERR_PRECONDITION_FAILED, "there is such a %s already",
-                world_is_of_layer(change->kind) ? "layer" : "locale");
+        err_set(err, ERR_PRECONDITION_FAILED, "there is such a %s already", what);
     else
         return ERR_OK;
     precondition_name(change->condition, err);

@@ -60,6 +60,7 @@ enum { KIB = 1024 };
     }
 #define LOCALE "/v1/locales/{locale}"
 #define LAYER LOCALE "/layers/{layer}"
+#define PIN LOCALE "/pins/{pin}"
 #define WATCH "/v1/watches/{watch}"
 #define PATCH LOCALE "/patches/{patch}"
 
@@ -71,6 +72,13 @@ const struct api_route api_routes[] = {
           "Makes a locale, or gives an old one a new manifest."),
     WRITE("deleteLocale", LOCALES, METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,
           "Removes a locale and its layers."),
+    READ("pins", LOCALE "/pins", pins_get, "The values of a locale that are kept under names."),
+    READ("pin", PIN, pin_get, "One pin."),
+    WRITE("putPin", PINS, METHOD_PUT, PIN, pin_put, HTTP_ON_LOOP, KIB,
+          "Keeps the locale as it is under a name; no revision is counted."),
+    WRITE("deletePin", PINS, METHOD_DELETE, PIN, pin_delete, HTTP_ON_LOOP, KIB, "Removes a pin."),
+    WRITE("restorePin", PINS, METHOD_POST, PIN "/restore", pin_restore, HTTP_ON_LOOP, KIB,
+          "Brings the locale back to a pin: its next revision."),
     READ_ON_WORKER("layerTif", LAYER ".tif", layer_tif_get,
                    "The heightfield as a cloud-optimised GeoTIFF, whole or in ranges."),
     READ_ON_WORKER("layer", LAYER, layer_get, "The whole layer as a file."),

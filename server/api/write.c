@@ -181,8 +181,16 @@ static void path_of(const struct write_kind *kind, const struct world_change *ch
 {
     bool is_of_layer = world_is_of_layer(kind->change);
 
-    snprintf(out, size, "/v1/locales/%s%s%s%s", change->locale_id, is_of_layer ? "/layers/" : "",
-             is_of_layer ? change->layer_id : "", kind->below);
+    bool is_of_pin = change->pin[0] != '\0';
+
+    snprintf(out, size, "/v1/locales/%s%s%s%s", change->locale_id,
+             is_of_layer ? "/layers/"
+             : is_of_pin ? "/pins/"
+                         : "",
+             is_of_layer ? change->layer_id
+             : is_of_pin ? change->pin
+                         : "",
+             kind->below);
 }
 
 static enum err_code decode_key(const struct call *call, const struct write_kind *kind,

@@ -37,6 +37,7 @@
     X(LAYER_UNKNOWN_OPTION, layer_unknown, 422, "Unknown layer")                                   \
     X(MODEL_UNKNOWN_OPTION, model_unknown, 422, "Unknown model")                                   \
     X(PATCH_UNKNOWN, patch_unknown, 404, "Unknown patch")                                          \
+    X(PIN_UNKNOWN, pin_unknown, 404, "Unknown pin")                                                \
     X(WATCH_UNKNOWN, watch_unknown, 404, "Unknown watch")                                          \
     X(BODY_UNKNOWN, body_unknown, 404, "Unknown body")                                             \
     X(IMPACT_UNKNOWN, impact_unknown, 404, "Unknown impact")                                       \

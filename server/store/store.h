@@ -106,6 +106,7 @@ enum store_layer_kind { STORE_HEIGHTFIELD, STORE_MESH };
 struct store_layer {
     char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1];
     uint32_t position; /* in the locale's order */
+    uint64_t revision; /* of the locale with it; 0: the last committed one */
     enum store_layer_kind kind;
     int role;                        /* as the world numbers them */
     const struct heightfield *field; /* STORE_HEIGHTFIELD */
@@ -188,6 +189,33 @@ enum err_code store_drop_pose(struct store *store, const char *locale, const cha
 /* The transform_seq from which an existing locale continues. An equal row writes nothing. */
 enum err_code store_put_transform_seq(struct store *store, const char *locale, uint64_t seq,
                                       struct err *err);
+
+/*
+ * Changes samples of an existing heightfield without a row of samples in the log: writes the tiles
+ * that `field`, of the same size, does not share with `was`, and stale ones, as of a revision; the
+ * samples in the log are removed.
+ */
+enum err_code store_put_field(struct store *store, const char *locale, const char *layer,
+                              const struct heightfield *was, const struct heightfield *field,
+                              uint64_t revision, struct err *err);
+
+/* The pose of a moved layer, as a pin keeps it. */
+struct store_pin_pose {
+    char layer[STORE_ID_MAX + 1];
+    struct store_pose pose;
+};
+
+/*
+ * Keeps the locale's rows as they are under a name, in the place of an older pin of that name: the
+ * manifest, the layers and what they name, transform_seq and poses[count]. O(layers).
+ * store_drop_pin removes one, which is there, and what no other pin needs. A locale's pins are
+ * removed with it.
+ */
+enum err_code store_put_pin(struct store *store, const char *locale, const char *name,
+                            uint64_t transform_seq, const struct store_pin_pose *poses,
+                            size_t count, struct err *err);
+enum err_code store_drop_pin(struct store *store, const char *locale, const char *name,
+                             struct err *err);
 
 /*
  * Appends a row to the log, sets the locale's revision, and marks the tiles that its samples touch
@@ -323,8 +351,10 @@ enum err_code store_save_mesh(struct store *store, const struct mesh *mesh,
 
 /*
  * Everything in the store, in this order: each locale (deleted ones, too), its layers in their
- * order with all logged samples applied, then the log's rows, oldest first, without samples.
- * `layer` takes its arguments. A callback that returns false ends the load with its err.
+ * order with all logged samples applied, its pins from the newest to the oldest, each with its
+ * layers; then the log's rows, oldest first, without samples. `layer` takes its arguments; tiles
+ * that a pin has in common with what came before are shared. pin NULL: pins are only verified. A
+ * callback that returns false ends the load with its err.
  *
  * damage  a damaged tile, mesh or row; locale is "" when it is unknown. The message names locale,
  *         layer and tile. A locale with damage is reported only here, so that no half of one is
@@ -337,7 +367,8 @@ struct store_loaded_layer {
     struct heightfield *field;
     struct mesh *mesh; /* over the mapped file; rebuilt where the log has edits of it */
     struct polygon_set polygons;
-    bool is_behind; /* it has */
+    bool is_behind;  /* it has */
+    bool is_current; /* of a pin: the mesh is that of the locale's layer; mesh is NULL then */
     double gravity[3];
     bool has_pose;
     struct store_pose pose;
@@ -349,6 +380,7 @@ struct store_sink {
     bool (*layer)(void *context, struct store_loaded_layer *layer, struct err *err);
     bool (*edit)(void *context, const struct store_edit *edit, struct err *err);
     void (*damage)(void *context, const char *locale, const char *message);
+    bool (*pin)(void *context, const char *name, const struct store_locale *value, struct err *err);
 };
 
 /*

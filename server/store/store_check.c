@@ -147,7 +147,7 @@ long store_check(struct store *store, void (*on_damage)(void *context, const cha
                  void *context, struct err *err)
 {
     struct check check = {on_damage, context, 0};
-    struct store_sink sink = {&check, drop_locale, drop_layer, drop_edit, report_damage};
+    struct store_sink sink = {&check, drop_locale, drop_layer, drop_edit, report_damage, NULL};
 
     if (store_load(store, &sink, err))
         return -1;

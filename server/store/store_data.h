@@ -12,6 +12,7 @@
  *   store_load.c        the whole, verified; store_tiles.c: a layer's tiles on several threads
  *   store_shells.c      shells of models
  *   store_poses.c       poses of moved layers
+ *   store_pins.c        values of locales that are kept under names
  *   store_applied.c     the applied position in a shared log
  *   store_check.c       models, store_check
  */
@@ -28,7 +29,7 @@
 enum {
     STORE_PAGE_BYTES = 16384,
     STORE_PATH_MAX = 3840, /* bytes of a path of the store's files */
-    STORE_STATEMENTS_MAX = 48
+    STORE_STATEMENTS_MAX = 64
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "blobs are little-endian");
@@ -64,6 +65,20 @@ struct row_cache_layer {
     uint64_t behind_count;
 };
 
+struct row_cache_pin {
+    char name[STORE_ID_MAX + 1];
+    struct store_locale value; /* the locale's id, the pin's revision, the manifest then */
+    uint32_t layers;
+};
+
+struct row_cache_pin_layer {
+    char pin[STORE_ID_MAX + 1];
+    uint64_t revision;            /* of the pin */
+    struct row_cache_layer layer; /* without `behind` */
+    bool has_pose;
+    struct store_pose pose;
+};
+
 /* A row of the log whose samples are not in tiles, or whose polygons are not in files. */
 struct row_cache_pending {
     uint64_t sequence, revision;
@@ -86,9 +101,12 @@ struct old_file {
 struct row_cache {
     struct row_cache_locale *locales;
     struct row_cache_layer *layers;
+    struct row_cache_pin *pins;
+    struct row_cache_pin_layer *pin_layers;
     struct row_cache_pending *pending; /* rising sequence */
     size_t sorted_count;               /* of locales */
     size_t locale_count, locale_room, layer_count, layer_room, pending_count, pending_room;
+    size_t pin_count, pin_room, pin_layer_count, pin_layer_room;
     uint64_t models;
     uint64_t behind_tiles, pending_bytes;
     size_t polygon_edits;   /* of the pending rows */
@@ -229,6 +247,17 @@ void row_cache_remove_layer(struct row_cache *cache, struct row_cache_layer *lay
 void row_cache_remove_locale(struct row_cache *cache,
                              struct row_cache_locale *locale); /* it has none */
 
+/* A new pin, and a new layer of one; NULL without memory. */
+struct row_cache_pin *row_cache_add_pin(struct row_cache *cache);
+struct row_cache_pin_layer *row_cache_add_pin_layer(struct row_cache *cache);
+
+/* Do the samples of a pending row touch a tile of its layer? */
+bool row_cache_touches(const struct heightfield_spec *spec, const struct row_cache_pending *row,
+                       uint32_t tx, uint32_t ty);
+/* Marks the tiles of a rectangle as stale. */
+enum err_code row_cache_mark_behind(struct row_cache *cache, struct row_cache_layer *layer,
+                                    const struct sample_rect *rect, struct err *err);
+
 /* Notes samples as not in tiles. No effect when there is no such layer. */
 enum err_code row_cache_add_pending(struct row_cache *cache,
                                     const struct row_cache_pending *pending, struct err *err);
@@ -240,6 +269,13 @@ enum err_code row_cache_write_locale(struct store *store, const struct row_cache
                                      struct err *err);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Binds title, gravity, translation, rotation, open_sky, triangulation, geo from `at` on. */
+void bind_manifest(sqlite3_stmt *write, int at, const struct store_locale *v);
+/* Binds a layer's values as ?1 to ?12, in the order of LAYER_VALUES. */
+void bind_layer(sqlite3_stmt *write, const struct row_cache_layer *layer);
+#define LAYER_VALUES                                                                               \
+    "locale, id, position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, polygons"
 
 /* Text of a column into text[size]; false when it does not fit or is no text. */
 bool column_text(sqlite3_stmt *row, int column, char *text, size_t size);
@@ -257,6 +293,14 @@ enum err_code store_drop_logged(struct store *store,
 /* Writes a layer's row as it is in the cache. */
 enum err_code store_write_layer_row(struct store *store, const struct row_cache_layer *layer,
                                     struct err *err);
+
+/*
+ * Writes the stale tiles of a layer from its field, as of a revision; they are stale no more.
+ * is_of_log: the field is the tiles with the samples of the log, and no other.
+ */
+enum err_code tiles_write_behind(struct store *store, struct row_cache_layer *layer,
+                                 const struct heightfield *field, uint64_t revision, bool is_of_log,
+                                 struct err *err);
 
 /* Inserts or replaces one tile of a field. */
 enum err_code store_write_tile(struct store *store, const struct row_cache_layer *layer,
@@ -283,6 +327,11 @@ enum err_code shells_check(struct store *store, struct err *err);
 
 /* ---- store_poses.c --------------------------------------------------------------------------- */
 
+/* A pose as the doubles of a blob: their number. And back; false when they are of no pose. */
+enum { POSE_NUMBERS_MAX = 8 };
+size_t pose_numbers(const struct store_pose *pose, double numbers[POSE_NUMBERS_MAX]);
+bool pose_column(sqlite3_stmt *row, int column, struct store_pose *out);
+
 /* Removes the poses of a locale that is deleted. */
 enum err_code poses_drop_locale(struct store *store, const char *locale, struct err *err);
 /*
@@ -297,11 +346,45 @@ long poses_without_locale(struct store *store);
 /* Shortens a locale's log to log_rows_max rows and those that are still needed. */
 enum err_code store_trim_log(struct store *store, struct row_cache_locale *locale, struct err *err);
 
+/* ---- store_pins.c ---------------------------------------------------------------------------- */
+
+/*
+ * A tile is about to be replaced, or removed (next NULL): what pins need of it goes to kept_tile.
+ * *next, the revision that the new row would get, becomes that of the last pin where the new row is
+ * also that pin's. Where no pin needs the tile, nothing happens.
+ */
+enum err_code pins_keep_tile(struct store *store, const struct row_cache_layer *layer, uint32_t tx,
+                             uint32_t ty, uint64_t *next, struct err *err);
+
+/*
+ * The files of a mesh layer are about to be replaced by those of `revision` (0: by others, or by
+ * none), and its logged edits up to there to be removed: pins that need those edits get files of
+ * their own, or the new ones, whose names are in `now`.
+ */
+enum err_code pins_keep_mesh(struct store *store, const struct row_cache_layer *before,
+                             const struct row_cache_layer *now, uint64_t revision, struct err *err);
+
+/* All of a layer is about to be removed or replaced. */
+enum err_code pins_keep_layer(struct store *store, const struct row_cache_layer *layer,
+                              struct err *err);
+
+/* Removes the pins of a locale that is deleted. */
+enum err_code pins_drop_locale(struct store *store, const char *locale, struct err *err);
+
+/* Reports kept tiles of no locale. */
+enum err_code pins_check(struct store *store,
+                         void (*report)(void *context, const char *locale, const char *message),
+                         void *context, struct err *err);
+
 /* ---- store_meshes.c -------------------------------------------------------------------------- */
 
-/* Applies the logged edits of a layer to the contents of its files; *is_behind: there were some. */
+/*
+ * Applies the logged edits of a layer up to a revision to the contents of its files; *is_behind:
+ * there were some.
+ */
 enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer *layer,
-                               struct store_loaded_layer *out, struct err *err);
+                               uint64_t revision_max, struct store_loaded_layer *out,
+                               struct err *err);
 
 /* ---- store_applied.c ------------------------------------------------------------------------- */
 
@@ -346,8 +429,43 @@ enum err_code checkpointer_make_room(struct store *store, struct err *err);
 struct tile_readers;
 struct tile_readers *tile_readers_open(struct store *store, struct err *err);
 void tile_readers_close(struct tile_readers *readers);
+
+/* Where a tile's samples are. */
+struct tile_row {
+    int64_t number, revision;
+    uint32_t crc;
+    int codec, bytes;
+    bool is_there, is_kept; /* kept: in kept_tile */
+};
+
+/* A state of a layer, newer than the one that is loaded next, which shares its tiles. */
+struct tiles_loaded {
+    struct heightfield *field; /* a reference; NULL: none */
+    struct tile_row *rows;     /* malloc */
+    uint64_t revision;
+};
+void tiles_loaded_free(struct tiles_loaded *loaded);
+
+/*
+ * pin     NULL: the layer as it is. Else of that pin: its tiles are shared with *loaded where they
+ *         are the same.
+ * loaded  NULL, or the state before; out: this one
+ */
 struct heightfield *tiles_load(struct store *store, struct tile_readers *readers,
                                const struct row_cache_layer *layer,
-                               enum triangulation triangulation, struct err *err);
+                               const struct row_cache_pin_layer *pin,
+                               enum triangulation triangulation, struct tiles_loaded *loaded,
+                               struct err *err);
+
+/* One row's samples out of the log, rect.cols · rect.rows of them. */
+struct overlay {
+    struct sample_rect rect;
+    float *heights_m; /* malloc */
+};
+enum err_code overlay_read(struct store *store, const struct row_cache_pending *pending,
+                           struct overlay *out, struct err *err);
+/* Writes the part of a rectangle that a tile of cols × rows samples has. */
+void overlay_apply(const struct overlay *overlay, uint32_t tx, uint32_t ty, uint32_t cols,
+                   uint32_t rows, size_t stride, float *samples_m);
 
 #endif

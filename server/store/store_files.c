@@ -442,18 +442,25 @@ enum err_code files_load_polygons(struct store *store, const uint8_t name[STORE_
 
 /* ---- unreferenced files ---------------------------------------------------------------------- */
 
+static bool names_file(const struct store *store, const struct row_cache_layer *layer,
+                       const char *file)
+{
+    return layer->kind == STORE_MESH &&
+           (strcmp(strrchr(file_name(store, layer->mesh, ".qota").text, '/') + 1, file) == 0 ||
+            strcmp(strrchr(file_name(store, layer->polygons, ".polygons").text, '/') + 1, file) ==
+                0);
+}
+
 static bool is_named(const struct store *store, const char *file)
 {
-    for (size_t i = 0; i < store->cache.layer_count; i++) {
-        const struct row_cache_layer *layer = &store->cache.layers[i];
+    const struct row_cache *cache = &store->cache;
 
-        if (layer->kind != STORE_MESH)
-            continue;
-        if (strcmp(strrchr(file_name(store, layer->mesh, ".qota").text, '/') + 1, file) == 0 ||
-            strcmp(strrchr(file_name(store, layer->polygons, ".polygons").text, '/') + 1, file) ==
-                0)
+    for (size_t i = 0; i < cache->layer_count; i++)
+        if (names_file(store, &cache->layers[i], file))
             return true;
-    }
+    for (size_t i = 0; i < cache->pin_layer_count; i++)
+        if (names_file(store, &cache->pin_layers[i].layer, file))
+            return true;
     return false;
 }
 

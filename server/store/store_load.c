@@ -234,9 +234,61 @@ static void free_layer(struct store_loaded_layer *layer)
     polygon_set_free(&layer->polygons);
 }
 
-static enum err_code load_layer(struct load *load, const struct row_cache_locale *locale,
-                                const struct row_cache_layer *from, struct store_loaded_layer *out,
-                                struct err *err)
+/* The states of a locale's heightfields that were loaded last. */
+struct states {
+    struct {
+        char id[STORE_ID_MAX + 1];
+        struct tiles_loaded loaded;
+    } * at;
+    size_t count, room;
+};
+
+static struct tiles_loaded *state_of(struct states *states, const char *id)
+{
+    for (size_t i = 0; i < states->count; i++)
+        if (strcmp(states->at[i].id, id) == 0)
+            return &states->at[i].loaded;
+    if (states->count == states->room) {
+        size_t room = states->room ? 2 * states->room : 8;
+        void *grown = realloc(states->at, room * sizeof *states->at);
+
+        if (!grown) /* then tiles are not shared */
+            return NULL;
+        states->at = grown;
+        states->room = room;
+    }
+    memset(&states->at[states->count], 0, sizeof *states->at);
+    snprintf(states->at[states->count].id, sizeof states->at->id, "%s", id);
+    return &states->at[states->count++].loaded;
+}
+
+/* Is the mesh of a pin that of the locale's layer as it is? */
+static bool is_current(const struct row_cache *cache, const struct row_cache_pin_layer *pin)
+{
+    const struct row_cache_layer *layer = &pin->layer, *now = NULL;
+
+    for (size_t i = 0; i < cache->layer_count && !now; i++)
+        if (strcmp(cache->layers[i].id, layer->id) == 0 &&
+            strcmp(cache->layers[i].locale, layer->locale) == 0)
+            now = &cache->layers[i];
+    if (!now || now->kind != STORE_MESH || now->role != layer->role ||
+        memcmp(now->gravity, layer->gravity, sizeof now->gravity) != 0 ||
+        memcmp(now->mesh, layer->mesh, sizeof now->mesh) != 0 ||
+        memcmp(now->polygons, layer->polygons, sizeof now->polygons) != 0)
+        return false;
+    for (size_t i = 0; i < cache->pending_count; i++)
+        if (cache->pending[i].is_of_polygons && cache->pending[i].revision > pin->revision &&
+            strcmp(cache->pending[i].layer, layer->id) == 0 &&
+            strcmp(cache->pending[i].locale, layer->locale) == 0)
+            return false;
+    return true;
+}
+
+/* pin NULL: the layer as it is. */
+static enum err_code load_layer(struct load *load, enum triangulation triangulation,
+                                const struct row_cache_layer *from,
+                                const struct row_cache_pin_layer *pin, struct states *states,
+                                struct store_loaded_layer *out, struct err *err)
 {
     struct err reason;
 
@@ -247,12 +299,16 @@ static enum err_code load_layer(struct load *load, const struct row_cache_locale
     out->role = from->role;
     memcpy(out->gravity, from->gravity, sizeof out->gravity);
     if (from->kind == STORE_HEIGHTFIELD) {
-        out->field = tiles_load(load->store, load->readers, from, locale->row.triangulation, err);
+        out->field = tiles_load(load->store, load->readers, from, pin, triangulation,
+                                state_of(states, from->id), err);
         return out->field ? ERR_OK : err->code;
     }
+    out->is_current = pin && is_current(&load->store->cache, pin);
+    if (out->is_current)
+        return ERR_OK;
     if (files_load_mesh(load->store, from->mesh, &out->mesh, &reason) ||
         files_load_polygons(load->store, from->polygons, &out->polygons, &reason) ||
-        meshes_apply_log(load->store, from, out, &reason))
+        meshes_apply_log(load->store, from, pin ? pin->revision : UINT64_MAX, out, &reason))
         return err_set(err, reason.code, "locale %s, layer %s: %.180s", from->locale, from->id,
                        reason.msg);
     return ERR_OK;
@@ -260,24 +316,87 @@ static enum err_code load_layer(struct load *load, const struct row_cache_locale
 
 /* All layers of a locale; *count of them are made, also on an error. */
 static enum err_code load_layers(struct load *load, const struct row_cache_locale *locale,
-                                 struct store_loaded_layer *layers, size_t *count, struct err *err)
+                                 struct states *states, struct store_loaded_layer *layers,
+                                 size_t *count, struct err *err)
 {
     const struct row_cache *cache = &load->store->cache;
 
     for (size_t i = 0; i < cache->layer_count; i++)
         if (strcmp(cache->layers[i].locale, locale->row.id) == 0 &&
-            load_layer(load, locale, &cache->layers[i], &layers[(*count)++], err))
+            load_layer(load, locale->row.triangulation, &cache->layers[i], NULL, states,
+                       &layers[(*count)++], err))
             return err->code;
     return ERR_OK;
 }
 
-static bool give_locale(struct load *load, const struct row_cache_locale *locale,
-                        struct store_loaded_layer *layers, size_t count)
+/* A pin with its layers; *count of them are made, also on an error. */
+struct loaded_pin {
+    const struct row_cache_pin *pin;
+    struct store_loaded_layer *layers;
+    size_t count;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct loaded_pin *x = a, *y = b;
+
+    return x->pin->value.revision < y->pin->value.revision ? 1 : -1;
+}
+
+static enum err_code load_pin(struct load *load, struct states *states, struct loaded_pin *out,
+                              struct err *err)
+{
+    const struct row_cache *cache = &load->store->cache;
+
+    out->layers = calloc(out->pin->layers ? out->pin->layers : 1, sizeof *out->layers);
+    if (!out->layers)
+        return err_set(err, ERR_NO_MEMORY, "no memory to load a pin");
+    for (size_t i = 0; i < cache->pin_layer_count; i++) {
+        const struct row_cache_pin_layer *from = &cache->pin_layers[i];
+        struct store_loaded_layer *layer = &out->layers[out->count];
+
+        if (strcmp(from->pin, out->pin->name) != 0 ||
+            strcmp(from->layer.locale, out->pin->value.id) != 0)
+            continue;
+        out->count++;
+        if (load_layer(load, out->pin->value.triangulation, &from->layer, from, states, layer, err))
+            return err->code;
+        layer->has_pose = from->has_pose;
+        layer->pose = from->pose;
+    }
+    return ERR_OK;
+}
+
+/* The pins of a locale, newest first; *pins is malloc, and *count of them are made, also on an
+ * error. */
+static enum err_code load_pins(struct load *load, const char *locale, struct states *states,
+                               struct loaded_pin **pins, size_t *count, struct err *err)
+{
+    const struct row_cache *cache = &load->store->cache;
+    size_t made = 0;
+
+    for (size_t i = 0; i < cache->pin_count; i++)
+        made += strcmp(cache->pins[i].value.id, locale) == 0;
+    err->code = ERR_OK;
+    if (made == 0)
+        return ERR_OK;
+    *pins = calloc(made, sizeof **pins);
+    if (!*pins)
+        return err_set(err, ERR_NO_MEMORY, "no memory to load pins");
+    for (size_t i = 0; i < cache->pin_count; i++)
+        if (strcmp(cache->pins[i].value.id, locale) == 0)
+            (*pins)[(*count)++].pin = &cache->pins[i];
+    qsort(*pins, *count, sizeof **pins, newest_first);
+    for (size_t i = 0; i < *count; i++)
+        if (load_pin(load, states, &(*pins)[i], err))
+            return err->code;
+    return ERR_OK;
+}
+
+static bool give_layers(struct load *load, struct store_loaded_layer *layers, size_t count)
 {
     const struct store_sink *sink = load->sink;
 
-    if (!sink->locale(sink->context, &locale->row, load->err))
-        return false;
     for (size_t i = 0; i < count; i++) {
         bool goes_on = sink->layer(sink->context, &layers[i], load->err);
 
@@ -288,10 +407,27 @@ static bool give_locale(struct load *load, const struct row_cache_locale *locale
     return true;
 }
 
+static bool give_locale(struct load *load, const struct row_cache_locale *locale,
+                        struct store_loaded_layer *layers, size_t count, struct loaded_pin *pins,
+                        size_t pin_count)
+{
+    const struct store_sink *sink = load->sink;
+
+    if (!sink->locale(sink->context, &locale->row, load->err) || !give_layers(load, layers, count))
+        return false;
+    for (size_t i = 0; sink->pin && i < pin_count; i++)
+        if (!sink->pin(sink->context, pins[i].pin->name, &pins[i].pin->value, load->err) ||
+            !give_layers(load, pins[i].layers, pins[i].count))
+            return false;
+    return true;
+}
+
 static enum err_code load_locale(struct load *load, struct row_cache_locale *locale)
 {
     struct store_loaded_layer *layers = NULL;
-    size_t count = 0;
+    struct loaded_pin *pins = NULL;
+    struct states states = {.count = 0};
+    size_t count = 0, pin_count = 0;
     struct err err;
 
     if (locale->is_damaged)
@@ -299,18 +435,28 @@ static enum err_code load_locale(struct load *load, struct row_cache_locale *loc
     layers = calloc(locale->layers ? locale->layers : 1, sizeof *layers);
     if (!layers)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to load a locale");
-    if (load_layers(load, locale, layers, &count, &err) ||
-        poses_load(load->store, locale->row.id, &locale->row.transform_seq, layers, count, &err)) {
+    if (load_layers(load, locale, &states, layers, &count, &err) ||
+        poses_load(load->store, locale->row.id, &locale->row.transform_seq, layers, count, &err) ||
+        load_pins(load, locale->row.id, &states, &pins, &pin_count, &err)) {
         if (err.code == ERR_NO_MEMORY)
             *load->err = err;
         else
             report(load, locale->row.id, err.msg);
-    } else if (!give_locale(load, locale, layers, count) && !load->err->code) {
+    } else if (!give_locale(load, locale, layers, count, pins, pin_count) && !load->err->code) {
         err_set(load->err, ERR_INTERNAL, "the load was ended");
     }
     for (size_t i = 0; i < count; i++)
         free_layer(&layers[i]);
     free(layers);
+    for (size_t i = 0; i < pin_count; i++) {
+        for (size_t k = 0; k < pins[i].count; k++)
+            free_layer(&pins[i].layers[k]);
+        free(pins[i].layers);
+    }
+    free(pins);
+    for (size_t i = 0; i < states.count; i++)
+        tiles_loaded_free(&states.at[i].loaded);
+    free(states.at);
     return load->err->code;
 }
 
@@ -366,8 +512,9 @@ void store_load_progress(struct store *store, uint64_t *done, uint64_t *total)
 
 static enum err_code load_all(struct load *load)
 {
-    static const char *const small[] = {"store", "locale", "layer",      "edit",   "model",
-                                        "shell", "pose",   "shared_log", "applied"};
+    static const char *const small[] = {"store",   "locale", "layer", "edit",
+                                        "model",   "shell",  "pose",  "shared_log",
+                                        "applied", "pinned", "pin",   "pin_layer"};
     struct row_cache *cache = &load->store->cache;
 
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
@@ -380,7 +527,8 @@ static enum err_code load_all(struct load *load)
     if (!load->log_next)
         return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");
     if (check_log(load) || check_tile_owners(load) ||
-        applied_check(load->store, report, load, load->err))
+        applied_check(load->store, report, load, load->err) ||
+        pins_check(load->store, report, load, load->err))
         return load->err->code;
     if (poses_without_locale(load->store) != 0)
         report(load, "", "table pose: it cannot be read, or a pose belongs to no locale");

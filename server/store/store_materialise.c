@@ -20,19 +20,23 @@ static bool is_behind(const struct row_cache_layer *layer, size_t tile)
     return layer->behind[tile / 64] >> tile % 64 & 1;
 }
 
-static enum err_code write_behind(struct store *store, struct row_cache_layer *layer,
-                                  const struct heightfield *field, uint64_t revision,
-                                  struct err *err)
+enum err_code tiles_write_behind(struct store *store, struct row_cache_layer *layer,
+                                 const struct heightfield *field, uint64_t revision, bool is_of_log,
+                                 struct err *err)
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(&layer->spec);
     const struct heightfield_spec *spec = heightfield_spec(field);
 
     CHECK(spec->cols == layer->spec.cols && spec->rows == layer->spec.rows);
     for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
-        for (uint32_t tx = 0; tx < layout.tile_cols; tx++)
+        for (uint32_t tx = 0; tx < layout.tile_cols; tx++) {
+            uint64_t as_of = revision;
+
             if (is_behind(layer, (size_t)ty * layout.tile_cols + tx) &&
-                store_write_tile(store, layer, field, revision, tx, ty, err))
+                (pins_keep_tile(store, layer, tx, ty, is_of_log ? &as_of : NULL, err) ||
+                 store_write_tile(store, layer, field, as_of, tx, ty, err)))
                 return err->code;
+        }
     row_cache_clear_behind(&store->cache, layer);
     return ERR_OK;
 }
@@ -94,7 +98,7 @@ static enum err_code write_all(struct store *store, store_field_of field_of, voi
         field = field_of(context, layer->locale, layer->id);
         if (!field)
             row_cache_clear_behind(cache, layer);
-        else if (write_behind(store, layer, field, locale->row.revision, err))
+        else if (tiles_write_behind(store, layer, field, locale->row.revision, true, err))
             return err->code;
     }
     if (store_drop_logged(store, is_whole, store, err))

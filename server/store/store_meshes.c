@@ -57,8 +57,9 @@ static bool is_held(const void *context, const struct row_cache_pending *row)
 }
 
 static enum err_code put_mesh(struct store *store, struct row_cache_layer *layer,
-                              const struct mesh *mesh, const struct polygon_set *polygons,
-                              const struct held *held, struct err *err)
+                              const struct row_cache_layer *before, const struct mesh *mesh,
+                              const struct polygon_set *polygons, const struct held *held,
+                              struct err *err)
 {
     if (files_save_mesh(store, mesh, polygons, layer->mesh, layer->polygons, err)) {
         store->has_failed = true;
@@ -66,7 +67,8 @@ static enum err_code put_mesh(struct store *store, struct row_cache_layer *layer
             store_poison(store, err);
         return err->code;
     }
-    if (store_write_layer_row(store, layer, err))
+    if (pins_keep_mesh(store, before, layer, held->revision, err) ||
+        store_write_layer_row(store, layer, err))
         return err->code;
     if (store_drop_logged(store, is_held, held, err))
         return err->code;
@@ -85,7 +87,7 @@ enum err_code store_put_mesh(struct store *store, const char *locale, const char
     layer = row_cache_layer(&store->cache, locale, layer_id);
     CHECK(layer && layer->kind == STORE_MESH);
     before = *layer;
-    if (put_mesh(store, layer, mesh, polygons, &held, err)) {
+    if (put_mesh(store, layer, &before, mesh, polygons, &held, err)) {
         store_rollback(store);
         return err->code;
     }
@@ -116,9 +118,11 @@ static enum err_code read_row(struct store *store, sqlite3_stmt *read,
                    (unsigned long long)row->revision);
 }
 
-/* All logged edits of a layer, oldest first; *count of them are made, also on an error. */
+/* The logged edits of a layer up to a revision, oldest first; *count of them are made, also on an
+ * error. */
 static enum err_code read_rows(struct store *store, const struct row_cache_layer *layer,
-                               struct polygon_edit *edits, size_t *count, struct err *err)
+                               uint64_t revision_max, struct polygon_edit *edits, size_t *count,
+                               struct err *err)
 {
     static const char sql[] = "SELECT codec = 1 AND data_crc = row_crc(sequence, codec, data), "
                               "data FROM edit WHERE sequence = ?1";
@@ -131,6 +135,7 @@ static enum err_code read_rows(struct store *store, const struct row_cache_layer
         store_sqlite_error(store, store->db, rc, false, "the log cannot be read", err);
     for (size_t i = 0; !err->code && i < cache->pending_count; i++)
         if (is_row_of(&cache->pending[i], layer->locale, layer->id) &&
+            cache->pending[i].revision <= revision_max &&
             read_row(store, read, &cache->pending[i], &edits[*count], err) == ERR_OK)
             ++*count;
     sqlite3_finalize(read);
@@ -163,7 +168,8 @@ static enum err_code build(const struct row_cache_layer *layer, struct store_loa
 }
 
 enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer *layer,
-                               struct store_loaded_layer *out, struct err *err)
+                               uint64_t revision_max, struct store_loaded_layer *out,
+                               struct err *err)
 {
     struct store_mesh_behind behind;
     struct polygon_set after;
@@ -176,7 +182,7 @@ enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer
     edits = calloc(behind.edits, sizeof *edits);
     if (!edits)
         return err_set(err, ERR_NO_MEMORY, "no memory for the log");
-    if (read_rows(store, layer, edits, &count, err) == ERR_OK &&
+    if (read_rows(store, layer, revision_max, edits, &count, err) == ERR_OK && count > 0 &&
         polygon_set_edited_all(&out->polygons, edits, count, &after, err) == ERR_OK) {
         polygon_set_free(&out->polygons);
         out->polygons = after;

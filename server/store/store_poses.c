@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { YAW_NUMBERS = 4, TILTED_NUMBERS = 8 }; /* of a row */
+enum { YAW_NUMBERS = 4 }; /* of a row */
 
 static enum err_code put_row(struct store *store, const char *locale, const char *layer,
                              const double *pose, size_t numbers, uint64_t seq, struct err *err)
@@ -36,18 +36,27 @@ static enum err_code put_row(struct store *store, const char *locale, const char
     return store_run(store, write, "cannot write a pose", err);
 }
 
+size_t pose_numbers(const struct store_pose *pose, double numbers[POSE_NUMBERS_MAX])
+{
+    const double *q = pose->rotation;
+    bool is_tilted = q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0;
+
+    memcpy(numbers, pose->translation, sizeof pose->translation);
+    numbers[3] = pose->yaw_deg;
+    memcpy(numbers + YAW_NUMBERS, q, sizeof pose->rotation);
+    return is_tilted ? POSE_NUMBERS_MAX : YAW_NUMBERS;
+}
+
 enum err_code store_put_pose(struct store *store, const char *locale, const char *layer,
                              const struct store_pose *pose, struct err *err)
 {
     const struct row_cache_layer *there = row_cache_layer(&store->cache, locale, layer);
-    const double *by = pose->translation, *q = pose->rotation;
-    const double row[TILTED_NUMBERS] = {by[0], by[1], by[2], pose->yaw_deg, q[0], q[1], q[2], q[3]};
-    bool is_tilted = q[0] != 0 || q[1] != 0 || q[2] != 0 || q[3] != 0;
+    double row[POSE_NUMBERS_MAX];
+    size_t numbers = pose_numbers(pose, row);
 
     CHECK(store->is_in_transaction && !store->has_failed);
     CHECK(there && there->kind == STORE_MESH);
-    return put_row(store, locale, layer, row, is_tilted ? TILTED_NUMBERS : YAW_NUMBERS,
-                   pose->transform_seq, err);
+    return put_row(store, locale, layer, row, numbers, pose->transform_seq, err);
 }
 
 enum err_code store_put_transform_seq(struct store *store, const char *locale, uint64_t seq,
@@ -85,13 +94,12 @@ enum err_code poses_drop_locale(struct store *store, const char *locale, struct 
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
-/* The numbers of a row; false when they are of no pose. */
-static bool take_pose(sqlite3_stmt *row, struct store_pose *out)
+bool pose_column(sqlite3_stmt *row, int column, struct store_pose *out)
 {
-    double numbers[TILTED_NUMBERS] = {0}, length;
+    double numbers[POSE_NUMBERS_MAX] = {0}, length;
 
-    if (!column_bytes(row, 1, numbers, YAW_NUMBERS * sizeof *numbers) &&
-        (!column_bytes(row, 1, numbers, sizeof numbers) ||
+    if (!column_bytes(row, column, numbers, YAW_NUMBERS * sizeof *numbers) &&
+        (!column_bytes(row, column, numbers, sizeof numbers) ||
          !rotation_is_unit(numbers + YAW_NUMBERS, &length)))
         return false;
     for (int i = 0; i < 3; i++)
@@ -113,7 +121,7 @@ static bool take_row(sqlite3_stmt *row, uint64_t *transform_seq, struct store_lo
 
     snprintf(id, id_size, "?");
     if (!column_text(row, 0, id, id_size) || sqlite3_column_int(row, 3) != 1 ||
-        !take_pose(row, &pose))
+        !pose_column(row, 1, &pose))
         return false;
     if (id[0] == '\0') {
         *transform_seq = seq;

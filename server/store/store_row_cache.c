@@ -68,6 +68,8 @@ void row_cache_free(struct row_cache *cache)
         free(cache->layers[i].behind);
     free(cache->locales);
     free(cache->layers);
+    free(cache->pins);
+    free(cache->pin_layers);
     free(cache->pending);
     memset(cache, 0, sizeof *cache);
 }
@@ -133,6 +135,28 @@ struct row_cache_layer *row_cache_add_layer(struct row_cache *cache, const char 
     return layer;
 }
 
+struct row_cache_pin *row_cache_add_pin(struct row_cache *cache)
+{
+    void *items = cache->pins;
+
+    if (!reserve(&items, cache->pin_count, &cache->pin_room, sizeof *cache->pins))
+        return NULL;
+    cache->pins = items;
+    memset(&cache->pins[cache->pin_count], 0, sizeof *cache->pins);
+    return &cache->pins[cache->pin_count++];
+}
+
+struct row_cache_pin_layer *row_cache_add_pin_layer(struct row_cache *cache)
+{
+    void *items = cache->pin_layers;
+
+    if (!reserve(&items, cache->pin_layer_count, &cache->pin_layer_room, sizeof *cache->pin_layers))
+        return NULL;
+    cache->pin_layers = items;
+    memset(&cache->pin_layers[cache->pin_layer_count], 0, sizeof *cache->pin_layers);
+    return &cache->pin_layers[cache->pin_layer_count++];
+}
+
 void row_cache_clear_behind(struct row_cache *cache, struct row_cache_layer *layer)
 {
     cache->behind_tiles -= layer->behind_count;
@@ -190,8 +214,16 @@ static bool is_inside(const struct heightfield_spec *spec, const struct sample_r
            rect->row <= spec->rows - rect->rows;
 }
 
-static enum err_code mark_behind(struct row_cache *cache, struct row_cache_layer *layer,
-                                 const struct sample_rect *rect, struct err *err)
+bool row_cache_touches(const struct heightfield_spec *spec, const struct row_cache_pending *row,
+                       uint32_t tx, uint32_t ty)
+{
+    struct tile_span span = tile_span(spec, &row->rect);
+
+    return tx >= span.x0 && tx <= span.x1 && ty >= span.y0 && ty <= span.y1;
+}
+
+enum err_code row_cache_mark_behind(struct row_cache *cache, struct row_cache_layer *layer,
+                                    const struct sample_rect *rect, struct err *err)
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(&layer->spec);
     struct tile_span span = tile_span(&layer->spec, rect);
@@ -233,7 +265,7 @@ enum err_code row_cache_add_pending(struct row_cache *cache,
     if (!reserve(&items, cache->pending_count, &cache->pending_room, sizeof *pending))
         return err_set(err, ERR_NO_MEMORY, "no memory for the log");
     cache->pending = items;
-    if (!pending->is_of_polygons && mark_behind(cache, layer, &pending->rect, err))
+    if (!pending->is_of_polygons && row_cache_mark_behind(cache, layer, &pending->rect, err))
         return err->code;
     cache->pending[cache->pending_count++] = *pending;
     cache->pending_bytes += pending->bytes;
@@ -270,12 +302,30 @@ static bool report(struct reading *r, const char *locale, const char *what)
     return true;
 }
 
+/* What bind_manifest binds, from column `at` on. */
+static bool read_manifest(sqlite3_stmt *row, int at, struct store_locale *v)
+{
+    double geo[2] = {0};
+    bool is_good = column_text(row, at, v->title, sizeof v->title) &&
+                   column_bytes(row, at + 1, v->gravity, sizeof v->gravity) &&
+                   column_bytes(row, at + 2, v->translation, sizeof v->translation) &&
+                   column_bytes(row, at + 3, v->rotation, sizeof v->rotation);
+
+    v->open_sky = sqlite3_column_int(row, at + 4) != 0;
+    v->triangulation = (enum triangulation)sqlite3_column_int(row, at + 5);
+    v->has_geo = column_bytes(row, at + 6, geo, sizeof geo);
+    v->geo_lat_deg = geo[0];
+    v->geo_lng_deg = geo[1];
+    if (!v->has_geo)
+        column_bytes(row, at + 6, &v->crs, sizeof v->crs);
+    return is_good;
+}
+
 static bool read_locale(struct reading *r, sqlite3_stmt *row)
 {
     char id[STORE_ID_MAX + 1], what[160];
     struct row_cache_locale *locale;
     struct store_locale *v;
-    double geo[2] = {0};
     bool is_good = column_text(row, 0, id, sizeof id);
 
     locale = row_cache_add_locale(&r->store->cache, id);
@@ -290,17 +340,7 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
     locale->log_last = (uint64_t)sqlite3_column_int64(row, 4);
     locale->layers = (uint32_t)sqlite3_column_int(row, 5);
     v->is_deleted = sqlite3_column_int(row, 6) != 0;
-    is_good &= column_text(row, 7, v->title, sizeof v->title);
-    is_good &= column_bytes(row, 8, v->gravity, sizeof v->gravity);
-    is_good &= column_bytes(row, 9, v->translation, sizeof v->translation);
-    is_good &= column_bytes(row, 10, v->rotation, sizeof v->rotation);
-    v->open_sky = sqlite3_column_int(row, 11) != 0;
-    v->triangulation = (enum triangulation)sqlite3_column_int(row, 12);
-    v->has_geo = column_bytes(row, 13, geo, sizeof geo);
-    v->geo_lat_deg = geo[0];
-    v->geo_lng_deg = geo[1];
-    if (!v->has_geo)
-        column_bytes(row, 13, &v->crs, sizeof v->crs);
+    is_good &= read_manifest(row, 7, v);
     if (is_good && sqlite3_column_int(row, 14) == 1)
         return true;
     snprintf(what, sizeof what, "locale %s: its row is damaged (checksum)", id);
@@ -310,8 +350,6 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
 #define LOCALE_VALUES                                                                              \
     "id, revision, applied_rev, log_first, log_last, layers, is_deleted, title, gravity, "         \
     "translation, rotation, open_sky, triangulation, geo"
-#define LAYER_VALUES                                                                               \
-    "locale, id, position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, polygons"
 
 static bool is_side(sqlite3_int64 samples)
 {
@@ -367,6 +405,95 @@ static bool read_layer(struct reading *r, sqlite3_stmt *row)
     memcpy(read.locale, locale, sizeof read.locale);
     memcpy(read.id, id, sizeof read.id);
     *layer = read;
+    return true;
+}
+
+#define PIN_VALUES                                                                                 \
+    "locale, name, rev, layers, seq, title, gravity, translation, rotation, open_sky, "            \
+    "triangulation, geo"
+
+static bool read_pin(struct reading *r, sqlite3_stmt *row)
+{
+    struct row_cache *cache = &r->store->cache;
+    struct row_cache_pin *pin = row_cache_add_pin(cache);
+    const struct row_cache_locale *locale;
+    bool is_good;
+    char what[224];
+
+    if (!pin) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory for a pin");
+        return false;
+    }
+    is_good = column_text(row, 0, pin->value.id, sizeof pin->value.id) &&
+              column_text(row, 1, pin->name, sizeof pin->name) &&
+              read_manifest(row, 5, &pin->value) && sqlite3_column_int(row, 12) == 1;
+    pin->value.revision = (uint64_t)sqlite3_column_int64(row, 2);
+    pin->layers = (uint32_t)sqlite3_column_int(row, 3);
+    pin->value.transform_seq = (uint64_t)sqlite3_column_int64(row, 4);
+    locale = row_cache_locale(cache, pin->value.id);
+    if (is_good && locale && !locale->row.is_deleted && pin->value.revision <= locale->row.revision)
+        return true;
+    snprintf(what, sizeof what, "locale %s: its pin %s is damaged", pin->value.id, pin->name);
+    return report(r, locale ? pin->value.id : "", what);
+}
+
+static bool read_pin_layer(struct reading *r, sqlite3_stmt *row)
+{
+    struct row_cache *cache = &r->store->cache;
+    struct row_cache_pin_layer *pinned = row_cache_add_pin_layer(cache);
+    const struct row_cache_pin *pin = NULL;
+    bool is_good;
+    char what[256];
+
+    if (!pinned) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory for a pin");
+        return false;
+    }
+    is_good = column_text(row, 0, pinned->layer.locale, sizeof pinned->layer.locale) &&
+              column_text(row, 1, pinned->layer.id, sizeof pinned->layer.id) &&
+              read_layer_values(row, &pinned->layer) &&
+              column_text(row, 12, pinned->pin, sizeof pinned->pin) &&
+              sqlite3_column_int(row, 15) == 1;
+    pinned->has_pose = sqlite3_column_type(row, 13) != SQLITE_NULL;
+    is_good &= !pinned->has_pose || pose_column(row, 13, &pinned->pose);
+    pinned->pose.transform_seq = (uint64_t)sqlite3_column_int64(row, 14);
+    for (size_t i = 0; is_good && i < cache->pin_count && !pin; i++)
+        if (strcmp(cache->pins[i].name, pinned->pin) == 0 &&
+            strcmp(cache->pins[i].value.id, pinned->layer.locale) == 0)
+            pin = &cache->pins[i];
+    if (pin) {
+        pinned->revision = pin->value.revision;
+        return true;
+    }
+    snprintf(what, sizeof what, "locale %s: layer %s of its pin %s is damaged",
+             pinned->layer.locale, pinned->layer.id, pinned->pin);
+    cache->pin_layer_count--;
+    return report(r, row_cache_locale(cache, pinned->layer.locale) ? pinned->layer.locale : "",
+                  what);
+}
+
+static bool read_pinned(struct reading *r, sqlite3_stmt *row)
+{
+    const struct row_cache *cache = &r->store->cache;
+    char what[224];
+
+    if (sqlite3_column_int(row, 1) != 1 ||
+        (uint64_t)sqlite3_column_int64(row, 0) != cache->pin_count)
+        return report(r, "", "the number of pins is not the one that was written");
+    for (size_t i = 0; i < cache->pin_count; i++) {
+        const struct row_cache_pin *pin = &cache->pins[i];
+        uint32_t count = 0;
+
+        for (size_t k = 0; k < cache->pin_layer_count; k++)
+            count += strcmp(cache->pin_layers[k].pin, pin->name) == 0 &&
+                     strcmp(cache->pin_layers[k].layer.locale, pin->value.id) == 0;
+        if (count == pin->layers)
+            continue;
+        snprintf(what, sizeof what, "locale %s, pin %s: %u layers are there of %u", pin->value.id,
+                 pin->name, count, pin->layers);
+        if (!report(r, pin->value.id, what))
+            return false;
+    }
     return true;
 }
 
@@ -433,6 +560,19 @@ static bool read_table(struct reading *r, const char *table, const char *sql,
     return goes_on;
 }
 
+static bool read_pins(struct reading *r)
+{
+    return read_table(r, "pin", "SELECT " PIN_VALUES ", crc = row_crc(" PIN_VALUES ") FROM pin",
+                      read_pin) &&
+           read_table(r, "pin_layer",
+                      "SELECT " LAYER_VALUES ", pin, pose, seq, crc = row_crc(locale, pin, id, "
+                      "position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, "
+                      "polygons, pose, seq) FROM pin_layer ORDER BY locale, pin, position",
+                      read_pin_layer) &&
+           read_table(r, "pinned", "SELECT pins, crc = row_crc(id, pins) FROM pinned WHERE id = 1",
+                      read_pinned);
+}
+
 /* Reports locales with missing layers. */
 static bool count_layers(struct reading *r)
 {
@@ -476,7 +616,7 @@ enum err_code row_cache_load(struct store *store, row_cache_damage damage, void 
                     "SELECT " LAYER_VALUES ", crc = row_crc(" LAYER_VALUES ") FROM layer "
                     "ORDER BY locale, position, rowid",
                     read_layer) ||
-        !count_layers(&r) ||
+        !count_layers(&r) || !read_pins(&r) ||
         !read_table(&r, "edit",
                     "SELECT sequence, locale, rev, layer, rect, codec, length(data) FROM edit "
                     "WHERE codec IS NOT NULL ORDER BY sequence",
@@ -511,11 +651,26 @@ enum err_code row_cache_write_store(struct store *store, struct err *err)
     return store_run(store, write, "cannot write the table store", err);
 }
 
+void bind_manifest(sqlite3_stmt *write, int at, const struct store_locale *v)
+{
+    const double geo[2] = {v->geo_lat_deg, v->geo_lng_deg};
+
+    sqlite3_bind_text(write, at, v->title, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(write, at + 1, v->gravity, sizeof v->gravity, SQLITE_STATIC);
+    sqlite3_bind_blob(write, at + 2, v->translation, sizeof v->translation, SQLITE_STATIC);
+    sqlite3_bind_blob(write, at + 3, v->rotation, sizeof v->rotation, SQLITE_STATIC);
+    sqlite3_bind_int(write, at + 4, v->open_sky);
+    sqlite3_bind_int(write, at + 5, (int)v->triangulation);
+    if (v->has_geo)
+        sqlite3_bind_blob(write, at + 6, geo, sizeof geo, SQLITE_TRANSIENT);
+    else if (v->crs != 0)
+        sqlite3_bind_blob(write, at + 6, &v->crs, sizeof v->crs, SQLITE_STATIC);
+}
+
 enum err_code row_cache_write_locale(struct store *store, const struct row_cache_locale *locale,
                                      struct err *err)
 {
     const struct store_locale *v = &locale->row;
-    const double geo[2] = {v->geo_lat_deg, v->geo_lng_deg};
     sqlite3_stmt *write = store_statement(
         store,
         "INSERT INTO locale VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
@@ -538,15 +693,6 @@ enum err_code row_cache_write_locale(struct store *store, const struct row_cache
     sqlite3_bind_int64(write, 5, (int64_t)locale->log_last);
     sqlite3_bind_int64(write, 6, locale->layers);
     sqlite3_bind_int(write, 7, v->is_deleted);
-    sqlite3_bind_text(write, 8, v->title, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(write, 9, v->gravity, sizeof v->gravity, SQLITE_STATIC);
-    sqlite3_bind_blob(write, 10, v->translation, sizeof v->translation, SQLITE_STATIC);
-    sqlite3_bind_blob(write, 11, v->rotation, sizeof v->rotation, SQLITE_STATIC);
-    sqlite3_bind_int(write, 12, v->open_sky);
-    sqlite3_bind_int(write, 13, (int)v->triangulation);
-    if (v->has_geo)
-        sqlite3_bind_blob(write, 14, geo, sizeof geo, SQLITE_STATIC);
-    else if (v->crs != 0)
-        sqlite3_bind_blob(write, 14, &v->crs, sizeof v->crs, SQLITE_STATIC);
+    bind_manifest(write, 8, v);
     return store_run(store, write, "cannot write a locale", err);
 }

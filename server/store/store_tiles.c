@@ -28,8 +28,8 @@ enum { TILE_SIDE = 257 };
 
 struct reader {
     sqlite3 *db;
-    sqlite3_blob *blob;
-    float *packed; /* a tile at the field's edge */
+    sqlite3_blob *blob[2]; /* in tile, in kept_tile */
+    float *packed;         /* a tile at the field's edge */
 };
 
 struct tile_readers {
@@ -38,28 +38,20 @@ struct tile_readers {
     struct reader readers[];
 };
 
-struct tile_row {
-    int64_t number, revision;
-    uint32_t crc;
-    int codec, bytes;
-    bool is_there;
-};
-
-struct overlay {
-    struct sample_rect rect;
-    float *heights_m;
-};
-
 /* A load under way. The members after the atomic are constant while threads run. */
 struct tiles {
     struct store *store;
     const struct row_cache_layer *layer;
+    const struct row_cache_pin_layer *pin; /* NULL: the layer as it is */
+    const struct tiles_loaded *newer;      /* shared where it is the same; NULL: none */
+    uint64_t revision_max;                 /* of rows and of the log */
     struct heightfield_spec spec;
     struct heightfield_tile_layout layout;
     struct heightfield_builder *builder;
     struct tile_row *rows;
     struct overlay *overlays;
     size_t overlay_count;
+    bool *shared; /* of each tile: it is in the builder; NULL: none is */
     atomic_size_t next;
     atomic_bool has_failed;
 };
@@ -78,7 +70,8 @@ void tile_readers_close(struct tile_readers *readers)
     if (!readers)
         return;
     for (unsigned i = 0; i < readers->count; i++) {
-        sqlite3_blob_close(readers->readers[i].blob);
+        sqlite3_blob_close(readers->readers[i].blob[0]);
+        sqlite3_blob_close(readers->readers[i].blob[1]);
         free(readers->readers[i].packed);
         if (!readers->is_borrowed)
             sqlite3_close(readers->readers[i].db);
@@ -143,28 +136,40 @@ static enum err_code take_row(struct tiles *t, sqlite3_stmt *row, struct err *er
     if (tx < 0 || ty < 0 || tx >= t->layout.tile_cols || ty >= t->layout.tile_rows)
         return damaged_tile(t, (uint32_t)tx, (uint32_t)ty, "the layer has no such tile", err);
     to = &t->rows[(size_t)ty * t->layout.tile_cols + (size_t)tx];
-    if (to->is_there)
+    if (to->is_there && !t->pin)
         return damaged_tile(t, (uint32_t)tx, (uint32_t)ty, "it is there twice", err);
     *to = (struct tile_row){.number = sqlite3_column_int64(row, 0),
                             .revision = sqlite3_column_int64(row, 3),
                             .codec = sqlite3_column_int(row, 4),
                             .crc = (uint32_t)sqlite3_column_int64(row, 5),
                             .bytes = sqlite3_column_int(row, 6),
-                            .is_there = true};
+                            .is_there = true,
+                            .is_kept = sqlite3_column_int(row, 7) != 0};
     return ERR_OK;
 }
 
 static enum err_code list_rows(struct tiles *t, struct err *err)
 {
-    static const char sql[] = "SELECT number, ty, tx, rev, codec, crc, length(data) FROM tile "
+    static const char now[] = "SELECT number, ty, tx, rev, codec, crc, length(data), 0 FROM tile "
                               "WHERE locale = ?1 AND layer = ?2";
+    /* later ones replace earlier ones; rows outside the pin's field are of another one */
+    static const char then[] =
+        "SELECT number, ty, tx, rev, codec, crc, length(data), 0 FROM tile "
+        "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND ty < ?4 AND tx < ?5 UNION ALL "
+        "SELECT number, ty, tx, rev, codec, crc, length(data), 1 FROM kept_tile "
+        "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND ty < ?4 AND tx < ?5 ORDER BY 4";
     sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(t->store->db, sql, -1, &row, NULL);
+    int rc = sqlite3_prepare_v2(t->store->db, t->pin ? then : now, -1, &row, NULL);
 
     *err = (struct err){0};
     if (rc == SQLITE_OK) {
         sqlite3_bind_text(row, 1, t->layer->locale, -1, SQLITE_STATIC);
         sqlite3_bind_text(row, 2, t->layer->id, -1, SQLITE_STATIC);
+        if (t->pin) {
+            sqlite3_bind_int64(row, 3, (int64_t)t->revision_max);
+            sqlite3_bind_int64(row, 4, t->layout.tile_rows);
+            sqlite3_bind_int64(row, 5, t->layout.tile_cols);
+        }
         while ((rc = sqlite3_step(row)) == SQLITE_ROW && take_row(t, row, err) == ERR_OK)
             ;
     }
@@ -180,65 +185,123 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
     return ERR_OK;
 }
 
-/* One row's samples out of the log. */
-static enum err_code read_overlay(struct tiles *t, sqlite3_stmt *row,
-                                  const struct row_cache_pending *pending, struct overlay *out,
-                                  struct err *err)
+enum err_code overlay_read(struct store *store, const struct row_cache_pending *pending,
+                           struct overlay *out, struct err *err)
 {
+    sqlite3_stmt *row = store_statement(store,
+                                        "SELECT codec = 0 AND data_crc = "
+                                        "row_crc(sequence, codec, data), data FROM edit "
+                                        "WHERE sequence = ?1",
+                                        err);
     size_t bytes = (size_t)pending->rect.cols * pending->rect.rows * sizeof(float);
     int rc;
 
-    sqlite3_reset(row);
+    if (!row)
+        return err->code;
     sqlite3_bind_int64(row, 1, (int64_t)pending->sequence);
     rc = sqlite3_step(row);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return store_sqlite_error(t->store, t->store->db, rc, false, "the log cannot be read", err);
     out->rect = pending->rect;
     out->heights_m = malloc(bytes);
-    if (!out->heights_m)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the log's samples");
-    if (rc != SQLITE_ROW || sqlite3_column_int(row, 0) != 1 ||
-        !column_bytes(row, 1, out->heights_m, bytes))
-        return err_set(err, ERR_DAMAGED,
-                       "locale %s, layer %s: the log's samples of revision %llu are damaged "
-                       "(checksum)",
-                       pending->locale, pending->layer, (unsigned long long)pending->revision);
-    return ERR_OK;
+    err->code = ERR_OK;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_sqlite_error(store, store->db, rc, false, "the log cannot be read", err);
+    else if (!out->heights_m)
+        err_set(err, ERR_NO_MEMORY, "no memory for the log's samples");
+    else if (rc != SQLITE_ROW || sqlite3_column_int(row, 0) != 1 ||
+             !column_bytes(row, 1, out->heights_m, bytes))
+        err_set(err, ERR_DAMAGED,
+                "locale %s, layer %s: the log's samples of revision %llu are damaged (checksum)",
+                pending->locale, pending->layer, (unsigned long long)pending->revision);
+    sqlite3_reset(row);
+    return err->code;
+}
+
+static bool is_of_layer(const struct row_cache_pending *pending,
+                        const struct row_cache_layer *layer)
+{
+    return !pending->is_of_polygons && strcmp(pending->layer, layer->id) == 0 &&
+           strcmp(pending->locale, layer->locale) == 0;
 }
 
 static enum err_code read_overlays(struct tiles *t, struct err *err)
 {
-    static const char sql[] = "SELECT codec = 0 AND data_crc = row_crc(sequence, codec, data), "
-                              "data FROM edit WHERE sequence = ?1";
     const struct row_cache *cache = &t->store->cache;
-    sqlite3_stmt *row = NULL;
-    int rc;
 
-    if (!t->layer->behind)
+    err->code = ERR_OK;
+    if (cache->pending_count == 0 || (!t->layer->behind && !t->pin))
         return ERR_OK;
     t->overlays = calloc(cache->pending_count, sizeof *t->overlays);
     if (!t->overlays)
         return err_set(err, ERR_NO_MEMORY, "no memory for the log's samples");
-    rc = sqlite3_prepare_v2(t->store->db, sql, -1, &row, NULL);
-    if (rc != SQLITE_OK)
-        return store_sqlite_error(t->store, t->store->db, rc, false, "the log cannot be read", err);
-    *err = (struct err){0};
     for (size_t i = 0; i < cache->pending_count && !err->code; i++) {
         const struct row_cache_pending *pending = &cache->pending[i];
 
-        if (strcmp(pending->locale, t->layer->locale) == 0 &&
-            strcmp(pending->layer, t->layer->id) == 0)
-            read_overlay(t, row, pending, &t->overlays[t->overlay_count++], err);
+        if (is_of_layer(pending, t->layer) && pending->revision <= t->revision_max)
+            overlay_read(t->store, pending, &t->overlays[t->overlay_count++], err);
     }
-    sqlite3_finalize(row);
     return err->code;
+}
+
+/* ---- shared with a newer state --------------------------------------------------------------- */
+
+static bool is_of_size(const struct tiles *t)
+{
+    const struct heightfield_spec *newer = heightfield_spec(t->newer->field);
+
+    return newer->cols == t->spec.cols && newer->rows == t->spec.rows &&
+           newer->leaf_cells == t->spec.leaf_cells;
+}
+
+/* Marks in `shared` the tiles that the newer state has, too. */
+static void find_shared(struct tiles *t, bool *shared)
+{
+    const struct row_cache *cache = &t->store->cache;
+    size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows;
+
+    for (size_t i = 0; i < tiles; i++)
+        shared[i] = t->rows[i].number == t->newer->rows[i].number &&
+                    t->rows[i].is_kept == t->newer->rows[i].is_kept;
+    for (size_t k = 0; k < cache->pending_count; k++) {
+        const struct row_cache_pending *pending = &cache->pending[k];
+
+        if (!is_of_layer(pending, t->layer) || pending->revision <= t->revision_max ||
+            pending->revision > t->newer->revision)
+            continue;
+        for (size_t i = 0; i < tiles; i++)
+            shared[i] = shared[i] &&
+                        !row_cache_touches(&t->spec, pending, (uint32_t)(i % t->layout.tile_cols),
+                                           (uint32_t)(i / t->layout.tile_cols));
+    }
+}
+
+static enum err_code share_tiles(struct tiles *t, struct err *err)
+{
+    size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows;
+
+    if (!t->newer || !t->newer->field || !is_of_size(t))
+        return ERR_OK;
+    t->shared = calloc(tiles, sizeof *t->shared);
+    if (!t->shared)
+        return err_set(err, ERR_NO_MEMORY, "no memory for a list of tiles");
+    find_shared(t, t->shared);
+    for (size_t i = 0; i < tiles; i++)
+        if (t->shared[i])
+            heightfield_builder_share(t->builder, (uint32_t)(i % t->layout.tile_cols),
+                                      (uint32_t)(i / t->layout.tile_cols), t->newer->field);
+    return ERR_OK;
+}
+
+void tiles_loaded_free(struct tiles_loaded *loaded)
+{
+    heightfield_unref(loaded->field);
+    free(loaded->rows);
+    *loaded = (struct tiles_loaded){.field = NULL};
 }
 
 /* ---- one tile ------------------------------------------------------------------------------- */
 
-/* The part of a rectangle that the tile has. */
-static void lay_over(const struct overlay *o, uint32_t tx, uint32_t ty, uint32_t cols,
-                     uint32_t rows, float *samples_m)
+void overlay_apply(const struct overlay *o, uint32_t tx, uint32_t ty, uint32_t cols, uint32_t rows,
+                   size_t stride, float *samples_m)
 {
     uint32_t left = tx * 256, bottom = ty * 256;
     uint32_t c0 = o->rect.column > left ? o->rect.column : left;
@@ -250,16 +313,18 @@ static void lay_over(const struct overlay *o, uint32_t tx, uint32_t ty, uint32_t
     if (r1 > bottom + rows)
         r1 = bottom + rows;
     for (uint32_t row = r0; row < r1 && c0 < c1; row++)
-        memcpy(samples_m + (size_t)(row - bottom) * TILE_SIDE + (c0 - left),
+        memcpy(samples_m + (size_t)(row - bottom) * stride + (c0 - left),
                o->heights_m + (size_t)(row - o->rect.row) * o->rect.cols + (c0 - o->rect.column),
                (c1 - c0) * sizeof *samples_m);
 }
 
-static int blob_at(struct reader *reader, int64_t number)
+static int blob_at(struct reader *reader, const struct tile_row *row)
 {
-    return reader->blob
-               ? sqlite3_blob_reopen(reader->blob, number)
-               : sqlite3_blob_open(reader->db, "main", "tile", "data", number, 0, &reader->blob);
+    sqlite3_blob **blob = &reader->blob[row->is_kept];
+
+    return *blob ? sqlite3_blob_reopen(*blob, row->number)
+                 : sqlite3_blob_open(reader->db, "main", row->is_kept ? "kept_tile" : "tile",
+                                     "data", row->number, 0, blob);
 }
 
 static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float *samples_m)
@@ -277,11 +342,11 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
         return damaged_tile(t, tx, ty, "its codec or length is not the one that was written",
                             &w->err);
     to = cols == TILE_SIDE ? samples_m : w->reader->packed;
-    rc = blob_at(w->reader, row->number);
-    if (rc == SQLITE_OK && (size_t)sqlite3_blob_bytes(w->reader->blob) != bytes)
+    rc = blob_at(w->reader, row);
+    if (rc == SQLITE_OK && (size_t)sqlite3_blob_bytes(w->reader->blob[row->is_kept]) != bytes)
         rc = SQLITE_CORRUPT;
     if (rc == SQLITE_OK)
-        rc = sqlite3_blob_read(w->reader->blob, to, (int)bytes, 0);
+        rc = sqlite3_blob_read(w->reader->blob[row->is_kept], to, (int)bytes, 0);
     if (rc == SQLITE_NOMEM)
         return err_set(&w->err, ERR_NO_MEMORY, "no memory to read a tile");
     if (rc != SQLITE_OK)
@@ -295,7 +360,7 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
     for (uint32_t r = 0; to != samples_m && r < rows; r++)
         memcpy(samples_m + (size_t)r * TILE_SIDE, to + (size_t)r * cols, cols * sizeof *to);
     for (size_t i = 0; i < t->overlay_count; i++)
-        lay_over(&t->overlays[i], tx, ty, cols, rows, samples_m);
+        overlay_apply(&t->overlays[i], tx, ty, cols, rows, TILE_SIDE, samples_m);
     return ERR_OK;
 }
 
@@ -325,9 +390,11 @@ static void *work(void *context)
     size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows, index;
 
     while (!atomic_load(&t->has_failed) && (index = atomic_fetch_add(&t->next, 1)) < tiles)
-        if (build_tile(w, index))
+        if (t->shared && t->shared[index])
+            continue;
+        else if (build_tile(w, index))
             atomic_store(&t->has_failed, true);
-        else
+        else if (!t->pin)
             atomic_fetch_add_explicit(&t->store->loaded_tiles, 1, memory_order_relaxed);
     return NULL;
 }
@@ -372,11 +439,28 @@ static struct heightfield *finish(struct tiles *t, struct err *err)
     return field;
 }
 
+/* The state that was loaded, for the next, older one. */
+static void pass_on(struct tiles *t, struct heightfield *field, struct tiles_loaded *loaded)
+{
+    tiles_loaded_free(loaded);
+    loaded->field = heightfield_ref(field);
+    loaded->rows = t->rows;
+    loaded->revision = t->revision_max;
+    t->rows = NULL;
+}
+
 struct heightfield *tiles_load(struct store *store, struct tile_readers *readers,
                                const struct row_cache_layer *layer,
-                               enum triangulation triangulation, struct err *err)
+                               const struct row_cache_pin_layer *pin,
+                               enum triangulation triangulation, struct tiles_loaded *loaded,
+                               struct err *err)
 {
-    struct tiles t = {.store = store, .layer = layer, .spec = layer->spec};
+    struct tiles t = {.store = store,
+                      .layer = layer,
+                      .pin = pin,
+                      .newer = loaded,
+                      .revision_max = pin ? pin->revision : UINT64_MAX,
+                      .spec = layer->spec};
     struct heightfield *field = NULL;
     char reason[sizeof err->msg];
 
@@ -393,12 +477,16 @@ struct heightfield *tiles_load(struct store *store, struct tile_readers *readers
     t.rows = calloc((size_t)t.layout.tile_cols * t.layout.tile_rows, sizeof *t.rows);
     if (!t.rows)
         err_set(err, ERR_NO_MEMORY, "no memory for a list of tiles");
-    else if (!list_rows(&t, err) && !read_overlays(&t, err) && !read_tiles(&t, readers, err))
+    else if (!list_rows(&t, err) && !read_overlays(&t, err) && !share_tiles(&t, err) &&
+             !read_tiles(&t, readers, err))
         field = finish(&t, err);
+    if (field && loaded)
+        pass_on(&t, field, loaded);
     heightfield_builder_free(t.builder);
     for (size_t i = 0; i < t.overlay_count; i++)
         free(t.overlays[i].heights_m);
     free(t.overlays);
+    free(t.shared);
     free(t.rows);
     return field;
 }

@@ -134,7 +134,7 @@ enum err_code store_drop_logged(struct store *store,
 static enum err_code drop_contents(struct store *store, struct row_cache_layer *layer,
                                    struct err *err)
 {
-    if (store_drop_logged(store, is_of_layer, layer, err))
+    if (pins_keep_layer(store, layer, err) || store_drop_logged(store, is_of_layer, layer, err))
         return err->code;
     row_cache_clear_behind(&store->cache, layer);
     return layer->kind == STORE_HEIGHTFIELD ? run_on_layer(store, DELETE_TILES, layer->locale,
@@ -142,12 +142,32 @@ static enum err_code drop_contents(struct store *store, struct row_cache_layer *
                                             : ERR_OK;
 }
 
-enum err_code store_write_layer_row(struct store *store, const struct row_cache_layer *layer,
-                                    struct err *err)
+void bind_layer(sqlite3_stmt *write, const struct row_cache_layer *layer)
 {
     const struct heightfield_spec *spec = &layer->spec;
     const double grid[4] = {spec->origin_x_m, spec->origin_y_m, spec->spacing_x_m,
                             spec->spacing_y_m};
+
+    sqlite3_bind_text(write, 1, layer->locale, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 2, layer->id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 3, layer->position);
+    sqlite3_bind_int(write, 4, (int)layer->kind);
+    sqlite3_bind_int(write, 5, layer->role);
+    if (layer->kind == STORE_HEIGHTFIELD) {
+        sqlite3_bind_int64(write, 6, spec->cols);
+        sqlite3_bind_int64(write, 7, spec->rows);
+        sqlite3_bind_int64(write, 8, spec->leaf_cells);
+        sqlite3_bind_blob(write, 9, grid, sizeof grid, SQLITE_TRANSIENT);
+    } else {
+        sqlite3_bind_blob(write, 10, layer->gravity, sizeof layer->gravity, SQLITE_STATIC);
+        sqlite3_bind_blob(write, 11, layer->mesh, sizeof layer->mesh, SQLITE_STATIC);
+        sqlite3_bind_blob(write, 12, layer->polygons, sizeof layer->polygons, SQLITE_STATIC);
+    }
+}
+
+enum err_code store_write_layer_row(struct store *store, const struct row_cache_layer *layer,
+                                    struct err *err)
+{
     sqlite3_stmt *write = store_statement(
         store,
         "INSERT INTO layer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
@@ -161,21 +181,7 @@ enum err_code store_write_layer_row(struct store *store, const struct row_cache_
 
     if (!write)
         return err->code;
-    sqlite3_bind_text(write, 1, layer->locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 2, layer->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(write, 3, layer->position);
-    sqlite3_bind_int(write, 4, (int)layer->kind);
-    sqlite3_bind_int(write, 5, layer->role);
-    if (layer->kind == STORE_HEIGHTFIELD) {
-        sqlite3_bind_int64(write, 6, spec->cols);
-        sqlite3_bind_int64(write, 7, spec->rows);
-        sqlite3_bind_int64(write, 8, spec->leaf_cells);
-        sqlite3_bind_blob(write, 9, grid, sizeof grid, SQLITE_STATIC);
-    } else {
-        sqlite3_bind_blob(write, 10, layer->gravity, sizeof layer->gravity, SQLITE_STATIC);
-        sqlite3_bind_blob(write, 11, layer->mesh, sizeof layer->mesh, SQLITE_STATIC);
-        sqlite3_bind_blob(write, 12, layer->polygons, sizeof layer->polygons, SQLITE_STATIC);
-    }
+    bind_layer(write, layer);
     return store_run(store, write, "cannot write a layer", err);
 }
 
@@ -235,8 +241,32 @@ enum err_code store_put_layer(struct store *store, const struct store_layer *put
     if (store_write_layer_row(store, layer, err))
         return err->code;
     return put->kind == STORE_HEIGHTFIELD
-               ? put_tiles(store, layer, put->field, locale->row.revision, err)
+               ? put_tiles(store, layer, put->field,
+                           put->revision ? put->revision : locale->row.revision, err)
                : ERR_OK;
+}
+
+enum err_code store_put_field(struct store *store, const char *locale, const char *id,
+                              const struct heightfield *was, const struct heightfield *field,
+                              uint64_t revision, struct err *err)
+{
+    struct row_cache_layer *layer = row_cache_layer(&store->cache, locale, id);
+    struct heightfield_tile_layout layout;
+
+    expect_transaction(store);
+    CHECK(layer && layer->kind == STORE_HEIGHTFIELD);
+    layout = heightfield_tile_layout(&layer->spec);
+    for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
+        for (uint32_t tx = 0; tx < layout.tile_cols; tx++) {
+            const struct sample_rect inner = {tx * 256 + 1, ty * 256 + 1, 1, 1};
+
+            if (heightfield_tile_serial(was, tx, ty) != heightfield_tile_serial(field, tx, ty) &&
+                row_cache_mark_behind(&store->cache, layer, &inner, err))
+                return no_memory(store, "a list of tiles", err);
+        }
+    if (layer->behind && tiles_write_behind(store, layer, field, revision, false, err))
+        return err->code;
+    return store_drop_logged(store, is_of_layer, layer, err);
 }
 
 static enum err_code remove_layer(struct store *store, struct row_cache_layer *layer,
@@ -303,7 +333,8 @@ enum err_code store_put_locale(struct store *store, const struct store_locale *p
     CHECK(put->revision >= locale->row.revision);
     locale->row = *put;
     if (put->is_deleted) {
-        if (remove_layers(store, put->id, err) || poses_drop_locale(store, put->id, err))
+        if (pins_drop_locale(store, put->id, err) || remove_layers(store, put->id, err) ||
+            poses_drop_locale(store, put->id, err))
             return err->code;
         locale->layers = 0;
     }

@@ -38,6 +38,8 @@ const struct world_limits world_limits_default = {
     .bytes_max = (uint64_t)8 << 30,
     .queue_max = 1000,
     .edit_samples_max = 16777216,
+    .pins_max = 64,
+    .past_bytes_max = (uint64_t)256 << 20,
     .polygon = {.polygons_max = 2000000, .corners_max = 8000000, .vertices_max = 8000000},
     .retired_max = 64,
 };
@@ -229,6 +231,7 @@ static void pause_ms(int ms)
 static void count_layers(const struct locale *locale, struct world_stats *sum)
 {
     sum->layers += locale->layer_count;
+    sum->pins += locale->pins ? locale->pins->count : 0;
     for (size_t i = 0; i < locale->layer_count; i++) {
         const struct layer *layer = locale->layers[i];
 
@@ -273,6 +276,8 @@ void world_publish(struct world *world, struct world_snapshot *next)
     world->counted.mesh_polygons = sum.mesh_polygons;
     world->counted.mesh_bytes = sum.mesh_bytes;
     world->counted.memory_bytes = next->memory_bytes;
+    world->counted.pins = sum.pins;
+    world->counted.earlier_bytes = next->earlier_bytes;
     for (size_t i = 0; i < next->locale_count && i < WORLD_REVISIONS_MAX; i++)
         world->revisions[i] = revision_of(next->locales[i]);
     pthread_mutex_unlock(&world->mutex);

@@ -22,6 +22,8 @@ struct world_limits {
     uint64_t bytes_max;            /* of all layers together, 8 GiB */
     size_t queue_max;              /* changes that wait, 1,000: ERR_BUSY */
     uint64_t edit_samples_max;     /* samples that one edit may change, 16,777,216 */
+    size_t pins_max;               /* of one locale, 64 */
+    uint64_t past_bytes_max;       /* that the last revisions of all locales hold, 256 MiB */
     struct polygon_limits polygon; /* of a mesh that is edited */
     size_t retired_max;            /* retired snapshots before the writer slows down, 64 */
 };
@@ -42,6 +44,8 @@ extern const struct world_limits world_limits_default;
  * MOVE_LAYER    pose: published at once, written later; no revision, no event, no op_id
  * KEEP_SHELL    store_put_shell: as of a model, and nothing is published
  * EDIT_POLYGONS polygons of a mesh layer: some added, some removed
+ * PUT_PIN, DELETE_PIN  pin: the value of the locale under a name; no revision, no event, no op_id
+ * RESTORE       pin: its value is the next revision
  */
 #define WORLD_CHANGE_KINDS(X)                                                                      \
     X(WORLD_PUT_LOCALE, 0, 1, put_locale_kind)                                                     \
@@ -54,7 +58,10 @@ extern const struct world_limits world_limits_default;
     X(WORLD_FIND_OP, 7, 0, find_op_kind)                                                           \
     X(WORLD_MOVE_LAYER, 8, 0, move_layer_kind)                                                     \
     X(WORLD_KEEP_SHELL, 9, 0, keep_shell_kind)                                                     \
-    X(WORLD_EDIT_POLYGONS, 10, 8, edit_polygons_kind)
+    X(WORLD_EDIT_POLYGONS, 10, 8, edit_polygons_kind)                                              \
+    X(WORLD_PUT_PIN, 11, 0, put_pin_kind)                                                          \
+    X(WORLD_DELETE_PIN, 12, 0, delete_pin_kind)                                                    \
+    X(WORLD_RESTORE, 13, 0, restore_kind)
 
 #define WORLD_CHANGE_CONSTANT(constant, number, log_number, table) constant = (number),
 enum world_change_kind { WORLD_CHANGE_KINDS(WORLD_CHANGE_CONSTANT) };
@@ -84,6 +91,7 @@ struct world_outcome {
     uint32_t first_polygon;    /* number of the first that was added; those that were dropped are
                                   gaps in the layer's set */
     struct mesh_import import; /* of those that were added */
+    const char *pin;           /* the change's */
     const void *answer;        /* of a repeat: the answer that `answer` returned the first time;
                                   else NULL */
     size_t answer_bytes;
@@ -126,6 +134,7 @@ struct world_change {
     struct mesh_import import;            /* then: counts of the polygons in `layer` */
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     bool is_followed;                     /* then: another node has put it into the shared log */
+    char pin[WORLD_ID_MAX + 1];           /* WORLD_PUT_PIN, WORLD_DELETE_PIN, WORLD_RESTORE */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
     const struct change_origin *origin;   /* for the hook of commits (world_set_audit); borrowed */
     bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */
@@ -172,6 +181,7 @@ struct world_stats {
     uint64_t moves;                   /* of layers; not among the changes */
     uint64_t polygon_edits, rebuilds; /* of meshes; rebuilds are no changes */
     uint64_t locales, layers, memory_bytes;
+    uint64_t pins, earlier_bytes; /* held by pins and earlier revisions, besides memory_bytes */
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
     uint64_t reclaimed; /* snapshots freed */

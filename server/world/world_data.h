@@ -221,6 +221,9 @@ bool result_is_durable(const struct change_result *result);
 /* No locale, no event: a model, or values that are derived from one. */
 bool result_is_of_model(const struct change_result *result);
 
+/* Is it a revision of its locale? */
+bool result_is_of_locale(const struct change_result *result);
+
 /* Has it left the draft as it was: a repeat, or a question? */
 bool result_makes_nothing(const struct change_result *result);
 
@@ -276,6 +279,9 @@ void lease_finish(struct world *world);
 
 /* An upper bound of the moves of a locale between two writes of its transform_seq. */
 #define PERSIST_SEQ_SPARE ((uint64_t)1 << 20)
+
+/* A layer's pose as it is stored. */
+struct store_pose persist_pose_row(const struct layer *layer);
 
 /* Writes the pose of one layer, as it is in the snapshot. */
 enum err_code persist_pose(struct store *store, const struct locale *locale,

@@ -12,12 +12,13 @@ with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file
     document = yaml.safe_load(file)
 CALLS = [(path, method, operation) for path, item in document["paths"].items()
          for method, operation in item.items() if method != "parameters"]
-SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch",
+SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch", "pins": "pin",
             "bodies": "body", "tiles": "tile", "edits": "edit", "watches": "watch"}
 # Paths whose words would not say what they are.
 OTHER = {"/": "index", "/v1": "calls", "/docs/errors": "docsErrors",
          "/v1/compat/elevation/{dataset}": "datasetElevation",
          "/v1/compat/maps/api/elevation/json": "googleElevation",
+         "/v1/locales/{locale}/pins/{pin}/restore": "restorePin",
          "/v1/locales/{locale}/layers/{layer}.tif": "layerTif",
          "/v1/locales/{locale}/3dtiles/{layer}.glb": "layerGlb",
          "/v1/locales/{locale}/terrain/layer.json": "terrainLayer",
@@ -84,7 +85,7 @@ def _():
 
 @test("a path parameter is named after what it names")
 def _():
-    known = {"locale", "layer", "patch", "watch", "body", "model", "dataset", "level", "column", "row", "file",
+    known = {"locale", "layer", "pin", "patch", "watch", "body", "model", "dataset", "level", "column", "row", "file",
              "z", "x", "y"}  # of maps, as all of them say
     for path in document["paths"]:
         check(set(re.findall(r"{(\w+)}", path)) <= known, path)

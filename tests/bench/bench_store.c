@@ -200,7 +200,7 @@ static void on_damage(void *context, const char *locale, const char *message)
 static double our_start(struct world *w)
 {
     struct heightfield *field = NULL;
-    struct store_sink sink = {&field, on_locale, on_layer, on_edit, on_damage};
+    struct store_sink sink = {&field, on_locale, on_layer, on_edit, on_damage, NULL};
     double start = bench_now_s(), took;
 
     world_open(w);

@@ -208,6 +208,8 @@ def second_life(daemon, hills, coast):
     for i in range(5):
         write(daemon, "PUT", "/v1/locales/halls/layers/lift/transform",
               {"translation": [9.5, 7.25, 0.5 * i], "yaw_deg": 12.5 * i})
+    for name in ("hills", "coast", "halls", "moon"):
+        write(daemon, "PUT", f"/v1/locales/{name}/pins/start")
     time.sleep(2)  # poses are written within a second
     # What follows is in the log alone when the daemon ends.
     write(daemon, "POST", "/v1/locales/moon/layers/ground/polygons", {
@@ -217,6 +219,7 @@ def second_life(daemon, hills, coast):
         [[0, 20, 6], [5, 20, 6], [5, 25, 7], [0, 25, 6]],                    # not flat
         [[0, 30, 6], [0, 30, 6], [1, 30, 6]]]}, key="rooms-last")           # no area
     edits(daemon, "coast", "ground", coast, 6)
+    write(daemon, "PUT", "/v1/locales/coast/pins/late")
     edits(daemon, "hills", "ground", hills, 8)
 
 
@@ -259,7 +262,7 @@ def of_layer(base, layer):
                                       "fields": ["height", "normal", "cell"]})
 
 
-def of_locale(document):
+def of_locale(document, pins):
     base = f"/v1/locales/{document['id']}"
     yield get(base)
     yield {"target": f"{base}/events", "after": 1, "until": document["revision"]}
@@ -280,6 +283,10 @@ def of_locale(document):
         "eye": inside[0], "target": inside[1], "up": [0, 0, 1], "fov_y_deg": 50}})
     for layer in document["layers"]:
         yield from of_layer(base, layer)
+    for pin in pins:
+        yield post(f"{base}/contact?at={pin['name']}", {"points": about})
+        yield post(f"{base}/ray?at={pin['name']}", {"rays": rays})
+        yield get(f"{base}?at={pin['name']}")
 
 
 def questions(daemon):
@@ -291,7 +298,7 @@ def questions(daemon):
     world = []
     for entry in told:
         document = daemon.ok("GET", f"/v1/locales/{entry['id']}")
-        made += of_locale(document)
+        made += of_locale(document, daemon.ok("GET", f"/v1/locales/{entry['id']}/pins")["pins"])
         if document["bounds"]:
             shift = document["placement"]["translation"]
             world += [[a + b for a, b in zip(p, shift)] for p in places(document["bounds"], 20)]

@@ -276,7 +276,7 @@ static void on_damage(void *context, const char *locale, const char *message)
 struct loaded *loaded_make(struct store *store)
 {
     struct loaded *loaded = calloc(1, sizeof *loaded);
-    struct store_sink sink = {loaded, on_locale, on_layer, on_edit, on_damage};
+    struct store_sink sink = {loaded, on_locale, on_layer, on_edit, on_damage, NULL};
 
     assert_non_null(loaded);
     loaded->code = store_load(store, &sink, &loaded->err);

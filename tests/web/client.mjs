@@ -103,6 +103,17 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   assert.deepEqual(grown.added, [1]);
   assert.deepEqual((await kota.polygons("js", "lift", { remove: [0] })).removed, [0]);
   await kota.deleteLayer("js", "lift");
+  const pin = await kota.putPin("js", "start");
+  assert.deepEqual([(await kota.pin("js", "start")).revision, (await kota.pins("js")).pins.length], [pin.revision, 1]);
+  await kota.edit("js", { rect: [0, 0, 1, 1], heights: [99] });
+  const [now] = (await kota.height("js", [[0, 0]])).results;
+  const then = await kota.height("js", [[0, 0]], { at: "start" });
+  assert.equal(now.height, 99);
+  assert.equal(then.revision, pin.revision);
+  assert.notEqual(then.results[0].height, 99);
+  assert.equal((await kota.restorePin("js", "start")).revision, pin.revision + 2);
+  assert.equal((await kota.getHeight("js", 0, 0)).height, then.results[0].height);
+  assert.equal(await kota.deletePin("js", "start"), null);
   await kota.putLocale("js-moon", {});
   const triangle = "v 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\n";
   for (const [options, frame, gravity] of [

@@ -86,7 +86,8 @@ class Client:
     which refuses one that it does not know (400). None: not sent. `layer` is one layer instead of
     all, `base` (x y z) what the coordinates of a batch, those of its answer too, are relative to.
     `live=True` asks height, profile, contact, ray, los, pick and contains about the ground as it
-    moves: with the surface of the patches that live; "here": of those of this daemon only.
+    moves: with the surface of the patches that live; "here": of those of this daemon only. `at` is
+    the name of a pin, or a revision that is held: reads answer about the locale as it was then.
 
     A method returns an Answer, or raises Error, Timeout or Unreachable; ValueError or TypeError
     where an argument cannot be sent.
@@ -125,7 +126,7 @@ class Client:
 
     def _ask(self, target: str, options: Mapping[str, Any], /, **question: Any) -> Answer:
         arguments, more = _split({**question, **options})
-        query = {"live": more.pop("live")} if "live" in more else {}
+        query = {name: more.pop(name) for name in ("live", "at") if name in more}
         return self._transport.call("POST", target, query=query, repeatable=True, **arguments,
                                     **_json(more))
 
@@ -255,6 +256,26 @@ class Client:
     def delete_layer(self, locale: str, layer: str, **options: Any) -> Answer:
         """Removes a layer."""
         return self._write("DELETE", _place(locale, "layers", layer), options)
+
+    def pins(self, locale: str, **options: Any) -> Answer:
+        """The values of a locale that are kept under names."""
+        return self.call("GET", _place(locale, "pins"), **options)
+
+    def pin(self, locale: str, pin: str, **options: Any) -> Answer:
+        """One pin: its name and revision."""
+        return self.call("GET", _place(locale, "pins", pin), **options)
+
+    def put_pin(self, locale: str, pin: str, **options: Any) -> Answer:
+        """Keeps the locale as it is under a name, for `at` of its reads."""
+        return self._write("PUT", _place(locale, "pins", pin), options)
+
+    def delete_pin(self, locale: str, pin: str, **options: Any) -> Answer:
+        """Removes a pin."""
+        return self._write("DELETE", _place(locale, "pins", pin), options)
+
+    def restore_pin(self, locale: str, pin: str, **options: Any) -> Answer:
+        """Brings the locale back to a pin, as its next revision."""
+        return self._write("POST", _place(locale, "pins", pin, "restore"), options)
 
     def layer_stats(self, locale: str, layer: str, **options: Any) -> Answer:
         """How a layer is held: tiles, tree, bytes."""

@@ -1,8 +1,7 @@
 /** Numbers of a tile's side: 256 cells and the samples at their far edges. */
 export const TILE_SAMPLES: 257;
 export class Kota {
-    /**
-     * @param {string} base "" for the daemon that served this page
+    /** @param {string} base "" for the daemon that served this page
      * @param {{token?: string, timeoutMs?: number, triesMax?: number, silenceMs?: number,
      *          signal?: AbortSignal}} [options]
      *   signal: ends all calls and feeds with its reason, and every later one
@@ -25,8 +24,7 @@ export class Kota {
     onCall: (what: Answer | KotaError) => void;
     /** @param {string} path @returns {string} absolute */
     url(path: string): string;
-    /**
-     * One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
+    /** One call. `json` or `body` is sent; `signal` aborts it with the signal's reason.
      * @param {string} method @param {string} path with its query
      * @param {CallOptions} [options]
      * @returns {Promise<Answer>} */
@@ -79,8 +77,7 @@ export class Kota {
     stats(options?: ReadOptions): Promise<any>;
     /** @param {ReadOptions} [options] @returns {Promise<any>} the contract, OpenAPI 3.1 */
     openapi(options?: ReadOptions): Promise<any>;
-    /**
-     * All locales by id, page by page; with `limit` one page, of those after the id `after`.
+    /** All locales by id, page by page; with `limit` one page, of those after the id `after`.
      * @param {ReadOptions & {layers?: boolean, limit?: number, after?: string}} [options]
      *   layers: each with its layers
      * @returns {Promise<ListedLocale[]>} */
@@ -91,15 +88,33 @@ export class Kota {
     }): Promise<ListedLocale[]>;
     /** @param {string} id @param {ReadOptions} [options] @returns {Promise<Locale>} */
     locale(id: string, options?: ReadOptions): Promise<Locale>;
-    /**
-     * Makes a locale, or replaces its manifest.
+    /** Makes a locale, or replaces its manifest.
      * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
      * @returns {Promise<Locale>} */
     putLocale(id: string, manifest: Manifest, options?: WriteOptions): Promise<Locale>;
     /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLocale(id: string, options?: WriteOptions): Promise<void>;
-    /**
-     * A layer as a file.
+    /** The values of a locale that are kept under names.
+     * @param {string} id @param {ReadOptions} [options]
+     * @returns {Promise<{locale: string, revision: number, pins: Pin[]}>} */
+    pins(id: string, options?: ReadOptions): Promise<{
+        locale: string;
+        revision: number;
+        pins: Pin[];
+    }>;
+    /** @param {string} id @param {string} pin @param {ReadOptions} [options] @returns {Promise<Pin>} */
+    pin(id: string, pin: string, options?: ReadOptions): Promise<Pin>;
+    /** Keeps the locale as it is under a name, for `at` of its reads.
+     * @param {string} id @param {string} pin @param {WriteOptions} [options]
+     * @returns {Promise<Pin>} */
+    putPin(id: string, pin: string, options?: WriteOptions): Promise<Pin>;
+    /** @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<void>} */
+    deletePin(id: string, pin: string, options?: WriteOptions): Promise<void>;
+    /** Brings the locale back to a pin, as its next revision.
+     * @param {string} id @param {string} pin @param {WriteOptions} [options]
+     * @returns {Promise<Locale>} */
+    restorePin(id: string, pin: string, options?: WriteOptions): Promise<Locale>;
+    /** A layer as a file.
      * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
      * @returns {Promise<Answer>} `buffer`, and its Content-Type */
     layer(id: string, layer: string, options?: ReadOptions & {
@@ -142,8 +157,7 @@ export class Kota {
     }, options?: WriteOptions): Promise<PolygonsChanged>;
     /** @param {string} id @param {string} layer @param {ReadOptions} [options] @returns {Promise<any>} */
     layerStats(id: string, layer: string, options?: ReadOptions): Promise<any>;
-    /**
-     * @param {string} id
+    /** @param {string} id
      * @param {{rect: number[], op?: "set"|"add", heights: (number|null)[], layer?: string}|
      *         {brush: {shape: "crater"|"raise"|"flatten"|"smooth"|"relax", center: number[],
      *          radius: number, amount?: number, slope_deg?: number}, layer?: string}} edit
@@ -168,8 +182,7 @@ export class Kota {
         revision: number;
         rect: number[] | null;
     }>;
-    /**
-     * The same with samples as bytes; NaN makes a hole.
+    /** The same with samples as bytes; NaN makes a hole.
      * @param {string} id @param {number[]} rect [c0, r0, cols, rows] @param {Float32Array} heights
      * @param {WriteOptions & {op?: "set"|"add", layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number, rect: number[]|null}>} */
@@ -181,8 +194,7 @@ export class Kota {
         revision: number;
         rect: number[] | null;
     }>;
-    /**
-     * What has changed since a revision; NotFoundError (410): too long ago.
+    /** What has changed since a revision; NotFoundError (410): too long ago.
      * @param {string} id @param {number} since @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number, rects: number[][]}>} */
     diff(id: string, since: number, options?: ReadOptions & {
@@ -544,15 +556,13 @@ export class Kota {
     postPatch(id: string, wanted: any, options?: WriteOptions): Promise<any>;
     /** @param {string} id @param {number} n @param {ReadOptions} [options] @returns {Promise<any>} */
     patch(id: string, n: number, options?: ReadOptions): Promise<any>;
-    /**
-     * Settles and writes a patch back, or throws it away. May take as long as the sand does.
+    /** Settles and writes a patch back, or throws it away. May take as long as the sand does.
      * @param {string} id @param {number} n @param {WriteOptions & {discard?: boolean}} [options]
      * @returns {Promise<any>} */
     deletePatch(id: string, n: number, options?: WriteOptions & {
         discard?: boolean;
     }): Promise<any>;
-    /**
-     * @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
+    /** @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
      * @returns {Promise<any>} */
     postPatchBody(id: string, n: number, body: any, options?: WriteOptions): Promise<any>;
     /**
@@ -560,14 +570,12 @@ export class Kota {
      * @param {WriteOptions} [options] @returns {Promise<any>}
      */
     patchPatchBody(id: string, n: number, b: number, push: any, options?: WriteOptions): Promise<any>;
-    /**
-     * Removes a body for good; the others keep their numbers.
+    /** Removes a body for good; the others keep their numbers.
      * @param {string} id @param {number} n @param {number} b @param {WriteOptions} [options]
      * @returns {Promise<any>}
      */
     deletePatchBody(id: string, n: number, b: number, options?: WriteOptions): Promise<any>;
-    /**
-     * @param {string} id @param {number} n
+    /** @param {string} id @param {number} n
      * @param {ReadOptions & {width?: number, height?: number}} [options]
      * @returns {Promise<ArrayBuffer>} a PNG */
     patchView(id: string, n: number, options?: ReadOptions & {
@@ -582,8 +590,7 @@ export class Kota {
     patchSurface(id: string, n: number, options?: ReadOptions & {
         per_cell?: number;
     }): Promise<Answer>;
-    /**
-     * A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
+    /** A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
      * @param {string} id @param {number} level @param {number} column @param {number} row
      * @param {ReadOptions & {format?: "png16"|"terrarium"|"f32", kind?: "sampled"|"min"|"max",
      *         layer?: string}} [options]
@@ -606,8 +613,7 @@ export class Kota {
         rows?: "south" | "north";
         format?: "f32" | "f64" | "r16" | "json";
     }): Promise<Answer>;
-    /**
-     * A heightfield as a cloud-optimised GeoTIFF.
+    /** A heightfield as a cloud-optimised GeoTIFF.
      * @param {string} id @param {string} layer
      * @param {ReadOptions & {range?: [first: number, last: number], v?: number}} [options]
      *   range: of bytes, both inclusive; v: a revision, ConflictError once it is no longer current
@@ -616,8 +622,7 @@ export class Kota {
         range?: [first: number, last: number];
         v?: number;
     }): Promise<Answer>;
-    /**
-     * TileJSON of the locale's ground, for maps.
+    /** TileJSON of the locale's ground, for maps.
      * @param {string} id
      * @param {ReadOptions & {encoding?: "terrarium"|"mapbox", style?: "dem"|"relief",
      *         void?: "edge"|"zero"|"alpha", sampling?: "point"|"mean", layer?: string, v?: number}}
@@ -631,8 +636,7 @@ export class Kota {
         layer?: string;
         v?: number;
     }): Promise<any>;
-    /**
-     * A map's tile of heights (XYZ, the first row in the north).
+    /** A map's tile of heights (XYZ, the first row in the north).
      * @param {string} id @param {number} z @param {number} x
      * @param {string} y with its form: "5.png", "5@2x.png", "5.f32", "5.tif"
      * @param {ReadOptions & Record<string, any>} [options] as demJson
@@ -647,13 +651,11 @@ export class Kota {
     demGeodetic(id: string, z: number, x: number, y: string, options?: ReadOptions & {
         size?: number;
     } & Record<string, any>): Promise<Answer>;
-    /**
-     * 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
+    /** 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
      * @param {string} id @param {ReadOptions} [options] @returns {Promise<any>}
      */
     tileset(id: string, options?: ReadOptions): Promise<any>;
-    /**
-     * A layer as binary glTF: a mesh without its pose, or a heightfield.
+    /** A layer as binary glTF: a mesh without its pose, or a heightfield.
      * @param {string} id @param {string} layer
      * @param {ReadOptions & {step?: number, v?: number}} [options]
      * @returns {Promise<Answer>} `buffer` */
@@ -661,15 +663,13 @@ export class Kota {
         step?: number;
         v?: number;
     }): Promise<Answer>;
-    /**
-     * What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
+    /** What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
      * @param {string} id @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<any>} */
     terrainLayer(id: string, options?: ReadOptions & {
         layer?: string;
     }): Promise<any>;
-    /**
-     * A globe's tile as a quantized mesh, y from the south.
+    /** A globe's tile as a quantized mesh, y from the south.
      * @param {string} id @param {number} z @param {number} x @param {number} y
      * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
      * @returns {Promise<Answer>} */
@@ -678,8 +678,7 @@ export class Kota {
         layer?: string;
         v?: number;
     }): Promise<Answer>;
-    /**
-     * The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
+    /** The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.
      * @param {FeedEvent|{locale: string, bounds: {min: number[], max: number[]}|null}} event of
      *   localeEvents or events, or its data; a `resync` touches all, a `patch` none
      * @param {number} zMin @param {number} zMax
@@ -753,13 +752,11 @@ export class Kota {
      * @param {string} id @param {LocaleFeedOptions} [options]
      * @returns {AsyncGenerator<FeedEvent, void, void>} */
     localeEvents(id: string, options?: LocaleFeedOptions): AsyncGenerator<FeedEvent, void, void>;
-    /**
-     * States of a patch and poses of its bodies. @param {string} id @param {number} n
+    /** States of a patch and poses of its bodies. @param {string} id @param {number} n
      * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
      */
     patchEvents(id: string, n: number, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
-    /**
-     * Standing questions about a locale; `watchEvents` has their answers.
+    /** Standing questions about a locale; `watchEvents` has their answers.
      * @param {string} id @param {any} questions bodies of calls, each with `ids`
      * @returns {Promise<any>} */
     postWatch(id: string, questions: any): Promise<any>;
@@ -767,8 +764,7 @@ export class Kota {
     patchWatch(watch: string, change: any): Promise<any>;
     /** @param {string} watch @returns {Promise<any>} */
     deleteWatch(watch: string): Promise<any>;
-    /**
-     * All answers of a watch, then those that change. @param {string} watch
+    /** All answers of a watch, then those that change. @param {string} watch
      * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>} */
     watchEvents(watch: string, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
     #private;
@@ -776,6 +772,7 @@ export class Kota {
 export type Asked = import("./kota_types.js").Asked;
 export type CallOptions = import("./kota_types.js").CallOptions;
 export type ReadOptions = import("./kota_types.js").ReadOptions;
+export type Pin = import("./kota_types.js").Pin;
 export type GroundOptions = import("./kota_types.js").GroundOptions;
 export type WriteOptions = import("./kota_types.js").WriteOptions;
 export type LayerOptions = import("./kota_types.js").LayerOptions;

@@ -59,9 +59,20 @@ export type ReadOptions = {
 };
 /**
  * live: with the surface of its patches that live; "here": of those of this daemon
+ * at: as it was, by the name of a pin or a revision that is held
  */
 export type GroundOptions = ReadOptions & {
     live?: boolean | "here";
+    at?: string | number;
+};
+/**
+ * A value of a locale that is kept under a name.
+ */
+export type Pin = {
+    locale?: string;
+    name: string;
+    revision: number;
+    memory_bytes: number;
 };
 /**
  * What every write takes.

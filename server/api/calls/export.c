@@ -305,4 +305,4 @@ enum err_code layer_get_answer(struct call *call, struct err *err)
     return format == EXPORT_F32 ? export_f32(call, layer->field, err)
                                 : export_png16(call, layer->field, err);
 }
-API_HANDLER(layer_get, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(layer_get, 2, CALL_NEEDS_VALUE)

@@ -231,4 +231,4 @@ enum err_code layer_stats_get_answer(struct call *call, struct err *err)
     json_end_object(w);
     return ERR_OK;
 }
-API_HANDLER(layer_stats_get, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(layer_stats_get, 2, CALL_NEEDS_VALUE)

@@ -249,6 +249,6 @@ enum err_code lit_post_answer(struct call *call, struct err *err)
     lighting_close(&lighting);
     return err->code;
 }
-API_HANDLER(lit_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(lit_post, 1, CALL_NEEDS_VALUE)
 
 _Static_assert((int)LIT_TOGETHER_MAX >= (int)CALL_RAYS_TOGETHER, "as many as are paced together");

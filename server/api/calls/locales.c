@@ -86,7 +86,7 @@ enum err_code locale_get_answer(struct call *call, struct err *err)
         put_locale(call, call->locale, true);
     return ERR_OK;
 }
-API_HANDLER(locale_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(locale_get, 1, CALL_NEEDS_VALUE)
 
 static const struct write_kind put_write = {
     .change = WORLD_PUT_LOCALE,

@@ -244,4 +244,4 @@ enum err_code move_post_answer(struct call *call, struct err *err)
         return err->code;
     return shape_answer_items(call, answer_item, &options, ITEM_BYTES, err);
 }
-API_HANDLER(move_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(move_post, 1, CALL_NEEDS_VALUE)

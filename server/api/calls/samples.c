@@ -346,4 +346,4 @@ enum err_code samples_get_answer(struct call *call, struct err *err)
         return err->code;
     return answer(call, &r, err);
 }
-API_HANDLER(samples_get, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(samples_get, 2, CALL_NEEDS_VALUE)

@@ -158,4 +158,4 @@ enum err_code sweep_post_answer(struct call *call, struct err *err)
         return err->code;
     return shape_answer_items(call, answer_item, &options, ITEM_BYTES, err);
 }
-API_HANDLER(sweep_post, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(sweep_post, 1, CALL_NEEDS_VALUE)

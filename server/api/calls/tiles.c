@@ -212,4 +212,4 @@ enum err_code tile_get_answer(struct call *call, struct err *err)
     tile_entry_unref(entry);
     return err->code;
 }
-API_HANDLER(tile_get, 4, CALL_NEEDS_LOCALE)
+API_HANDLER(tile_get, 4, CALL_NEEDS_VALUE)

@@ -214,10 +214,10 @@ enum err_code dem_get_answer(struct call *call, struct err *err)
 {
     return answer(call, MAP_MERCATOR, err);
 }
-API_HANDLER(dem_get, 4, CALL_NEEDS_LOCALE)
+API_HANDLER(dem_get, 4, CALL_NEEDS_VALUE)
 
 enum err_code dem_geodetic_get_answer(struct call *call, struct err *err)
 {
     return answer(call, MAP_GEODETIC, err);
 }
-API_HANDLER(dem_geodetic_get, 4, CALL_NEEDS_LOCALE)
+API_HANDLER(dem_geodetic_get, 4, CALL_NEEDS_VALUE)

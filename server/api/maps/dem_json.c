@@ -62,7 +62,8 @@ static void template_of(const struct call *call, const struct question *asked,
     if (asked->layer[0] != '\0')
         at += (size_t)sprintf(out + at, "&layer=%s", asked->layer);
     if (asked->v)
-        sprintf(out + at, "&v=%llu", (unsigned long long)asked->v);
+        at += (size_t)sprintf(out + at, "&v=%llu", (unsigned long long)asked->v);
+    call_write_at(call, out + at);
 }
 
 static void write(struct call *call, const struct question *asked, const struct map_ground *ground)
@@ -128,4 +129,4 @@ enum err_code dem_json_get_answer(struct call *call, struct err *err)
     write(call, &asked, &ground);
     return ERR_OK;
 }
-API_HANDLER(dem_json_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(dem_json_get, 1, CALL_NEEDS_VALUE)

@@ -292,4 +292,4 @@ enum err_code layer_tif_get_answer(struct call *call, struct err *err)
     call->out.sink.advance(call->out.sink.to, length);
     return ERR_OK;
 }
-API_HANDLER(layer_tif_get, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(layer_tif_get, 2, CALL_NEEDS_VALUE)

@@ -104,8 +104,9 @@ static void write_layer(struct call *call, const struct map_ground *ground, cons
     const double bounds[] = {is_around ? -180 : box->west_deg, box->south_deg,
                              is_around ? 180 : box->east_deg, box->north_deg};
     struct json_writer *w = &call->out;
-    char words[128];
+    char words[128 + CALL_AT_BYTES], earlier[CALL_AT_BYTES];
 
+    call_write_at(call, earlier);
     json_begin_object(w);
     text(w, "tilejson", "2.1.0");
     text(w, "name", locale->manifest.title[0] ? locale->manifest.title : locale->id);
@@ -116,8 +117,8 @@ static void write_layer(struct call *call, const struct map_ground *ground, cons
     text(w, "projection", "EPSG:4326");
     json_key(w, "tiles");
     json_begin_array(w);
-    snprintf(words, sizeof words, "{z}/{x}/{y}.terrain?v=%llu%s%s",
-             (unsigned long long)locale->revision, layer[0] ? "&layer=" : "", layer);
+    snprintf(words, sizeof words, "{z}/{x}/{y}.terrain?v=%llu%s%s%s",
+             (unsigned long long)locale->revision, layer[0] ? "&layer=" : "", layer, earlier);
     json_string(w, words);
     json_end_array(w);
     json_key(w, "extensions");
@@ -166,7 +167,7 @@ enum err_code terrain_layer_get_answer(struct call *call, struct err *err)
     write_layer(call, &ground, layer);
     return ERR_OK;
 }
-API_HANDLER(terrain_layer_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(terrain_layer_get, 1, CALL_NEEDS_VALUE)
 
 /* ---- a tile ---------------------------------------------------------------------------------- */
 
@@ -331,4 +332,4 @@ enum err_code terrain_get_answer(struct call *call, struct err *err)
     tile_entry_unref(entry);
     return err->code;
 }
-API_HANDLER(terrain_get, 4, CALL_NEEDS_LOCALE)
+API_HANDLER(terrain_get, 4, CALL_NEEDS_VALUE)

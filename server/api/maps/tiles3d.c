@@ -106,8 +106,9 @@ static void write_child(struct call *call, const struct layer *layer)
 {
     struct json_writer *w = &call->out;
     struct box3 box = mesh_bounds(layer->mesh);
-    char uri[WORLD_ID_MAX + 40];
+    char uri[WORLD_ID_MAX + 40 + CALL_AT_BYTES], earlier[CALL_AT_BYTES];
 
+    call_write_at(call, earlier);
     json_begin_object(w);
     if (layer->is_moved) {
         struct matrix pose = {motion_turn_out(&layer->motion, (struct vec3){1, 0, 0}),
@@ -123,8 +124,8 @@ static void write_child(struct call *call, const struct layer *layer)
     json_key(w, "content");
     json_begin_object(w);
     json_key(w, "uri");
-    snprintf(uri, sizeof uri, "%s.glb?v=%llu", layer->id,
-             (unsigned long long)call->locale->revision);
+    snprintf(uri, sizeof uri, "%s.glb?v=%llu%s", layer->id,
+             (unsigned long long)call->locale->revision, earlier);
     json_string(w, uri);
     json_end_object(w);
     json_end_object(w);
@@ -192,7 +193,7 @@ enum err_code tileset_get_answer(struct call *call, struct err *err)
     json_end_object(w);
     return ERR_OK;
 }
-API_HANDLER(tileset_get, 1, CALL_NEEDS_LOCALE)
+API_HANDLER(tileset_get, 1, CALL_NEEDS_VALUE)
 
 /* ---- a model --------------------------------------------------------------------------------- */
 
@@ -259,4 +260,4 @@ enum err_code layer_glb_get_answer(struct call *call, struct err *err)
     tile_entry_unref(entry);
     return err->code;
 }
-API_HANDLER(layer_glb_get, 2, CALL_NEEDS_LOCALE)
+API_HANDLER(layer_glb_get, 2, CALL_NEEDS_VALUE)

@@ -97,6 +97,7 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
  * put     instead of begin, on one thread: heights_m[count] of one row, from that column on, go to
  *         the tiles that hold them, aprons included. Samples that are never put are no data.
  *         ERR_NO_MEMORY.
+ * share   instead of begin and seal: the tile of another field with the same leaf size.
  * seal    builds the tile's pyramid, best while its samples are still in the cache. ERR_BAD_INPUT:
  *         an infinite height, named with its place in the field.
  * rest    after all that will be put: seals the tiles that were begun; all others are one tile
@@ -110,6 +111,8 @@ struct heightfield_builder *heightfield_builder_create(const struct heightfield_
                                                        struct err *err); /* as heightfield_create */
 float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
                                  uint32_t tile_row, struct err *err);
+void heightfield_builder_share(struct heightfield_builder *builder, uint32_t tile_column,
+                               uint32_t tile_row, const struct heightfield *from);
 enum err_code heightfield_builder_put(struct heightfield_builder *builder, uint32_t column,
                                       uint32_t row, const float *heights_m, uint32_t count,
                                       struct err *err);

@@ -336,6 +336,18 @@ float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t t
     return tile ? tile->samples : NULL;
 }
 
+void heightfield_builder_share(struct heightfield_builder *builder, uint32_t tile_column,
+                               uint32_t tile_row, const struct heightfield *from)
+{
+    struct heightfield *field = builder->field;
+    struct tile **tile = &field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
+
+    CHECK(*tile == NULL && from->leaf_shift == field->leaf_shift);
+    CHECK(tile_column < from->tile_cols && tile_row < from->tile_rows);
+    *tile = from->tiles[(size_t)tile_row * from->tile_cols + tile_column];
+    tile_ref(*tile);
+}
+
 /* The samples column .. end - 1 of a row, as far as they are in this tile. */
 static bool put_in_tile(struct heightfield_builder *builder, uint32_t tile_column,
                         uint32_t tile_row, uint32_t column, uint32_t row, uint32_t end,

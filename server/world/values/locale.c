@@ -245,10 +245,17 @@ struct locale *locale_with_moved(const struct locale *locale, struct layer *move
         struct layer *layer = locale->layers[i];
 
         next->layers[next->layer_count++] =
-            layer_ref(strcmp(layer->id, moved->id) == 0 ? moved : layer);
+            layer_ref(moved && strcmp(layer->id, moved->id) == 0 ? moved : layer);
     }
+    next->pins = earlier_list_ref(locale->pins);
+    next->past = earlier_list_ref(locale->past);
     locale_measure(next, &next->has_bounds, &next->bounds, &next->memory_bytes);
     return next;
+}
+
+struct locale *locale_copy(const struct locale *locale, struct err *err)
+{
+    return locale_with_moved(locale, NULL, locale->transform_seq, err);
 }
 
 struct locale *locale_assemble(const char *id, uint64_t revision,
@@ -305,6 +312,8 @@ void locale_unref(struct locale *locale)
         return;
     for (size_t i = 0; i < locale->layer_count; i++)
         layer_unref(locale->layers[i]);
+    earlier_list_unref(locale->pins);
+    earlier_list_unref(locale->past);
     free(locale->layers);
     free(locale);
 }

@@ -6,6 +6,7 @@
 #define KOTA_WORLD_LOCALE_H
 
 #include "world/values/layer.h"
+#include "world/values/pins.h"
 
 enum {
     LOCALE_TITLE_BYTES_MAX = 256,
@@ -43,7 +44,9 @@ struct locale {
     bool has_bounds; /* some layer has data */
     struct box3 bounds;
     uint64_t memory_bytes;
-    uint32_t refs; /* atomic */
+    struct earlier_list *pins, *past; /* references (pins.h); NULL: none. Not of locale_next,
+                                         locale_assemble and locale_create */
+    uint32_t refs;                    /* atomic */
 };
 
 /*
@@ -81,6 +84,9 @@ struct locale *locale_next(const struct locale *locale, const struct locale_mani
  */
 struct locale *locale_with_moved(const struct locale *locale, struct layer *moved,
                                  uint64_t transform_seq, struct err *err);
+
+/* The same state again, for a caller that changes its lists. NULL and ERR_NO_MEMORY. */
+struct locale *locale_copy(const struct locale *locale, struct err *err);
 
 /*
  * The same locale with bodies after its layers: for a live value only. Takes the references on the

@@ -118,13 +118,14 @@ static void append(struct world_snapshot *snapshot, const struct world_snapshot 
            (end - first) * sizeof *from->bounding_spheres);
 }
 
-static uint64_t snapshot_bytes(const struct world_snapshot *snapshot)
+static void count_bytes(struct world_snapshot *snapshot)
 {
-    uint64_t bytes = snapshot->models ? snapshot->models->bytes : 0;
-
-    for (size_t i = 0; i < snapshot->locale_count; i++)
-        bytes += snapshot->locales[i]->memory_bytes;
-    return bytes;
+    snapshot->memory_bytes = snapshot->models ? snapshot->models->bytes : 0;
+    snapshot->earlier_bytes = 0;
+    for (size_t i = 0; i < snapshot->locale_count; i++) {
+        snapshot->memory_bytes += snapshot->locales[i]->memory_bytes;
+        snapshot->earlier_bytes += locale_earlier_bytes(snapshot->locales[i]);
+    }
 }
 
 struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, const char *id,
@@ -145,7 +146,7 @@ struct world_snapshot *snapshot_next(const struct world_snapshot *snapshot, cons
         next->locales[next->locale_count++] = locale_ref(locale);
     }
     append(next, snapshot, at + (found ? 1 : 0), snapshot->locale_count);
-    next->memory_bytes = snapshot_bytes(next);
+    count_bytes(next);
     return next;
 }
 
@@ -160,7 +161,7 @@ struct world_snapshot *snapshot_with_models(const struct world_snapshot *snapsho
     next->serial = snapshot->serial + 1;
     next->models = model_list_ref(models);
     append(next, snapshot, 0, snapshot->locale_count);
-    next->memory_bytes = snapshot_bytes(next);
+    count_bytes(next);
     return next;
 }
 
@@ -181,7 +182,11 @@ bool snapshot_validate(const struct world_snapshot *snapshot, struct err *err)
         if (!locale_validate(snapshot->locales[i], err))
             return false;
     }
-    if (snapshot_bytes(snapshot) != snapshot->memory_bytes) {
+    struct world_snapshot counted = *snapshot;
+
+    count_bytes(&counted);
+    if (counted.memory_bytes != snapshot->memory_bytes ||
+        counted.earlier_bytes != snapshot->earlier_bytes) {
         err_set(err, ERR_INTERNAL, "the snapshot's bytes are not the sum of its locales");
         return false;
     }

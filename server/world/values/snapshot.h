@@ -21,6 +21,7 @@ struct world_snapshot {
     size_t locale_count;
     struct model_list *models;   /* a reference; NULL: none */
     uint64_t memory_bytes;       /* of the locales and models */
+    uint64_t earlier_bytes;      /* of pins and earlier revisions, besides */
     struct snapshot_hold *holds; /* [reader_count] */
     size_t reader_count;
     uint32_t refs;               /* atomic: the writer's, and one for each reader that holds it */

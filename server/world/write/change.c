@@ -144,6 +144,16 @@ enum err_code draft_last_revision(const struct draft *draft, const char *locale_
     return ERR_OK;
 }
 
+/* Of locales, models and pins; the past has a limit of its own. */
+static uint64_t bytes_of(const struct world_snapshot *snapshot)
+{
+    uint64_t bytes = snapshot->memory_bytes;
+
+    for (size_t i = 0; i < snapshot->locale_count; i++)
+        bytes += snapshot->locales[i]->pins ? snapshot->locales[i]->pins->bytes : 0;
+    return bytes;
+}
+
 static enum err_code check_room(const struct draft *draft, const struct world_snapshot *next,
                                 struct err *err)
 {
@@ -156,11 +166,10 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
         return err_limit(err, ERR_WORLD_FULL, (double)limits->locales_max,
                          (double)next->locale_count, "the world takes %zu locales, it is full",
                          limits->locales_max);
-    if (next->memory_bytes > now->memory_bytes && next->memory_bytes > limits->bytes_max)
-        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)next->memory_bytes,
+    if (bytes_of(next) > bytes_of(now) && bytes_of(next) > limits->bytes_max)
+        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)bytes_of(next),
                          "the world would hold %llu bytes, the most is %llu",
-                         (unsigned long long)next->memory_bytes,
-                         (unsigned long long)limits->bytes_max);
+                         (unsigned long long)bytes_of(next), (unsigned long long)limits->bytes_max);
     return ERR_OK;
 }
 
@@ -261,11 +270,13 @@ static void remember_answer(struct draft *draft, const struct change_result *res
 
 /* ---- one change ------------------------------------------------------------------------------ */
 
-/* Does the target of the change exist: the layer, or else the locale? */
+/* Does the target of the change exist: the pin, the layer, or else the locale? */
 static bool target_is_there(const struct change_result *result)
 {
     const struct world_change *change = result->change;
 
+    if (change->kind == WORLD_PUT_PIN)
+        return result->before && locale_pin(result->before, change->pin) != NULL;
     if (!world_is_of_layer(change->kind))
         return result->before != NULL;
     return result->before && locale_layer(result->before, change->layer_id) != NULL;
@@ -274,11 +285,17 @@ static bool target_is_there(const struct change_result *result)
 static enum err_code failed_condition(const struct change_result *result, struct err *err)
 {
     const struct world_change *change = result->change;
-    bool is_layer = world_is_of_layer(change->kind);
+    bool is_layer = world_is_of_layer(change->kind), is_pin = change->kind == WORLD_PUT_PIN;
     bool wants_it = change->condition == WORLD_IF_PRESENT;
 
-    err_set(err, ERR_PRECONDITION_FAILED, "%s %s is %sthere", is_layer ? "layer" : "locale",
-            is_layer ? change->layer_id : change->locale_id, wants_it ? "not " : "already ");
+    err_set(err, ERR_PRECONDITION_FAILED, "%s %s is %sthere",
+            is_pin     ? "pin"
+            : is_layer ? "layer"
+                       : "locale",
+            is_pin     ? change->pin
+            : is_layer ? change->layer_id
+                       : change->locale_id,
+            wants_it ? "not " : "already ");
     return err_at(err, wants_it ? "If-Match" : "If-None-Match");
 }
 
@@ -321,6 +338,21 @@ static enum err_code make_next(struct draft *draft, struct change_result *result
     return change_kind(change->kind)->make(draft, result, err);
 }
 
+/*
+ * What the past of one locale may hold: what others leave, and at least its share of all. Earlier
+ * revisions of a locale that is no longer edited stay.
+ */
+static uint64_t past_bytes_max(const struct draft *draft, const struct locale *before)
+{
+    const struct world_snapshot *now = draft->snapshot;
+    uint64_t most = draft->world->limits.past_bytes_max, share = most / (now->locale_count + 1);
+    uint64_t own = before->past ? before->past->bytes : 0, all = 0;
+
+    for (size_t i = 0; i < now->locale_count; i++)
+        all += now->locales[i]->past ? now->locales[i]->past->bytes : 0;
+    return all - own < most && most - (all - own) > share ? most - (all - own) : share;
+}
+
 static enum err_code make_revision(struct draft *draft, struct change_result *result,
                                    struct err *err)
 {
@@ -330,7 +362,9 @@ static enum err_code make_revision(struct draft *draft, struct change_result *re
 
     if (has_op_id && (find_repeat(draft, change, result, err) || result->is_repeat))
         return err->code;
-    if (make_next(draft, result, err))
+    if (make_next(draft, result, err) ||
+        (result->before && result->after &&
+         locale_succeed(result->after, result->before, past_bytes_max(draft, result->before), err)))
         return err->code;
     event->sequence = draft->sequence + 1;
     event->revision = result->after ? result->after->revision : result->before->revision + 1;
@@ -346,7 +380,8 @@ static enum err_code make_revision(struct draft *draft, struct change_result *re
     return ERR_OK;
 }
 
-static enum err_code make_pose(struct draft *draft, struct change_result *result, struct err *err)
+/* The next state of a locale at its revision. */
+static enum err_code make_state(struct draft *draft, struct change_result *result, struct err *err)
 {
     if (make_next(draft, result, err))
         return err->code;
@@ -366,7 +401,8 @@ enum err_code change_make(struct draft *draft, const struct world_change *change
     case CHANGE_OF_MODEL:
         return change_kind(change->kind)->make(draft, result, err);
     case CHANGE_OF_POSE:
-        return make_pose(draft, result, err);
+    case CHANGE_OF_PIN:
+        return make_state(draft, result, err);
     case CHANGE_OF_LOCALE:
         return make_revision(draft, result, err);
     }
@@ -388,6 +424,11 @@ void result_announce(struct world *world, const struct change_result *result)
 bool result_is_of_model(const struct change_result *result)
 {
     return change_kind(result->change->kind)->scope == CHANGE_OF_MODEL;
+}
+
+bool result_is_of_locale(const struct change_result *result)
+{
+    return change_kind(result->change->kind)->scope == CHANGE_OF_LOCALE;
 }
 
 bool result_is_durable(const struct change_result *result)
@@ -429,6 +470,7 @@ struct world_outcome result_outcome(const struct change_result *result, const st
         .layer = result->layer,
         .first_polygon = result->first_polygon,
         .import = result->import,
+        .pin = result->change->pin,
         .answer = result->is_repeat ? result->answer : NULL,
         .answer_bytes = result->is_repeat ? result->answer_bytes : 0,
     };

@@ -59,6 +59,7 @@ enum err_code persist_layer(struct store *store, const struct locale *locale,
 {
     struct store_layer row = {
         .position = position_of(locale, layer),
+        .revision = locale->revision,
         .kind = layer->kind == LAYER_MESH ? STORE_MESH : STORE_HEIGHTFIELD,
         .role = (int)layer->role,
         .field = layer->field,
@@ -106,16 +107,24 @@ enum err_code persist_model(struct store *store, const struct model *model, stru
     return store_put_model(store, &row, err);
 }
 
-enum err_code persist_pose(struct store *store, const struct locale *locale,
-                           const struct layer *layer, struct err *err)
+struct store_pose persist_pose_row(const struct layer *layer)
 {
     const struct pose *pose = &layer->motion.pose;
     const struct vec3 *by = &pose->translation;
+
     struct store_pose row = {.translation = {by->x, by->y, by->z},
                              .yaw_deg = pose->yaw_deg,
                              .transform_seq = layer->transform_seq};
 
     memcpy(row.rotation, pose->rotation, sizeof row.rotation);
+    return row;
+}
+
+enum err_code persist_pose(struct store *store, const struct locale *locale,
+                           const struct layer *layer, struct err *err)
+{
+    struct store_pose row = persist_pose_row(layer);
+
     return store_put_pose(store, locale->id, layer->id, &row, err);
 }
 
@@ -143,7 +152,7 @@ enum err_code persist_result(struct store *store, const struct change_result *re
     memcpy(row.op_id, change->op_id, sizeof row.op_id);
     memcpy(row.request, change->request, sizeof row.request);
     code = change_kind(change->kind)->persist(store, result, &row, err);
-    if (code == ERR_OK && !result_is_of_model(result))
+    if (code == ERR_OK && result_is_of_locale(result))
         code = store_log(store, &row, err);
     free((void *)(uintptr_t)row.polygons);
     return code;
@@ -194,6 +203,9 @@ struct load {
     struct store_locale row;
     struct layer *layers[LOCALE_LAYERS_MAX];
     size_t layer_count;
+    struct locale *locale; /* the open one, once its layers are there; its pins follow */
+    char pin[WORLD_ID_MAX + 1];
+    struct store_locale pin_row;
 };
 
 static struct locale_manifest manifest_of(const struct store_locale *row)
@@ -227,25 +239,39 @@ static bool draft_add(struct draft *draft, struct locale *locale, struct err *er
     return true;
 }
 
+/* The layers are complete: those of the locale, or those of a pin of it. */
+static bool close_value(struct load *load, struct err *err)
+{
+    const struct store_locale *row = load->locale ? &load->pin_row : &load->row;
+    struct locale_manifest manifest = manifest_of(row);
+    struct locale *value =
+        locale_assemble(row->id, row->revision, &manifest, load->layers, load->layer_count, err);
+    bool is_added;
+
+    load->layer_count = 0;
+    if (!value)
+        return false;
+    value->transform_seq = row->transform_seq;
+    if (!load->locale) {
+        load->locale = value;
+        return true;
+    }
+    is_added = locale_add_pin(load->locale, load->pin, value, err) == ERR_OK;
+    locale_unref(value);
+    return is_added;
+}
+
 /* The locale is complete: puts it into the draft. */
 static bool close_locale(struct load *load, struct err *err)
 {
-    struct locale_manifest manifest;
-    struct locale *locale;
     bool is_added;
 
     if (!load->is_open)
         return true;
     load->is_open = false;
-    manifest = manifest_of(&load->row);
-    locale = locale_assemble(load->row.id, load->row.revision, &manifest, load->layers,
-                             load->layer_count, err);
-    load->layer_count = 0;
-    if (!locale)
-        return false;
-    locale->transform_seq = load->row.transform_seq;
-    is_added = draft_add(load->draft, locale, err);
-    locale_unref(locale);
+    is_added = close_value(load, err) && draft_add(load->draft, load->locale, err);
+    locale_unref(load->locale);
+    load->locale = NULL;
     return is_added;
 }
 
@@ -295,6 +321,40 @@ static struct layer *posed(struct load *load, struct layer *layer, const struct 
     return moved;
 }
 
+static bool on_pin(void *context, const char *name, const struct store_locale *value,
+                   struct err *err)
+{
+    struct load *load = context;
+
+    CHECK(load->is_open);
+    if (!close_value(load, err))
+        return false;
+    snprintf(load->pin, sizeof load->pin, "%s", name);
+    load->pin_row = *value;
+    return true;
+}
+
+/* The layer of a pin in its pose, which the layer of the locale does not share; takes it. */
+static struct layer *pinned(struct layer *layer, const struct store_loaded_layer *loaded,
+                            struct err *err)
+{
+    static const struct layer unmoved = {.is_moved = false};
+    const struct store_pose *row = &loaded->pose;
+    struct pose pose = {
+        {row->translation[0], row->translation[1], row->translation[2]}, row->yaw_deg, {0}};
+    struct layer *out;
+
+    if (!layer || layer->kind != LAYER_MESH)
+        return layer;
+    memcpy(pose.rotation, row->rotation, sizeof pose.rotation);
+    out = loaded->has_pose ? layer_moved(layer, &pose, 0, row->transform_seq, err)
+                           : layer_carried(layer, &unmoved, err);
+    if (out && loaded->has_pose)
+        out->pace.count = 0;
+    layer_unref(layer);
+    return out;
+}
+
 static bool on_layer(void *context, struct store_loaded_layer *loaded, struct err *err)
 {
     struct load *load = context;
@@ -303,13 +363,18 @@ static bool on_layer(void *context, struct store_loaded_layer *loaded, struct er
 
     CHECK(load->is_open && strcmp(load->row.id, loaded->locale) == 0);
     CHECK(load->layer_count < LOCALE_LAYERS_MAX);
-    layer = loaded->kind == STORE_MESH
-                ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,
-                                   &loaded->polygons, gravity, err)
-                : layer_create_heightfield(loaded->id, loaded->field, err);
-    if (layer && loaded->is_behind)
+    if (loaded->is_current)
+        layer = layer_ref((struct layer *)(uintptr_t)locale_layer(load->locale, loaded->id));
+    else
+        layer = loaded->kind == STORE_MESH
+                    ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,
+                                       &loaded->polygons, gravity, err)
+                    : layer_create_heightfield(loaded->id, loaded->field, err);
+    if (load->locale)
+        layer = pinned(layer, loaded, err);
+    else if (layer && loaded->is_behind)
         builder_note_behind(load->world->builder, loaded->locale, loaded->id);
-    if (layer && loaded->has_pose)
+    if (layer && loaded->has_pose && !load->locale)
         layer = posed(load, layer, &loaded->pose, err);
     if (layer)
         load->layers[load->layer_count++] = layer;
@@ -355,6 +420,8 @@ static void drop_locale(struct load *load)
         moves_forget(load->world->moves, load->row.id, NULL);
     while (load->layer_count > 0)
         layer_unref(load->layers[--load->layer_count]);
+    locale_unref(load->locale);
+    load->locale = NULL;
     load->is_open = false;
 }
 
@@ -417,7 +484,7 @@ static enum err_code go_on_counting(struct load *load, struct err *err)
 enum err_code persist_load(struct world *world, struct draft *draft, struct err *err)
 {
     struct load *load = calloc(1, sizeof *load);
-    struct store_sink sink = {load, on_locale, on_layer, on_edit, on_damage};
+    struct store_sink sink = {load, on_locale, on_layer, on_edit, on_damage, on_pin};
 
     if (!load)
         return err_set(err, ERR_NO_MEMORY, "no memory to load the store");

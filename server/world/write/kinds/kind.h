@@ -19,6 +19,7 @@
 enum change_scope {
     CHANGE_OF_LOCALE = 1, /* a revision of a locale, an event, a row in the store's log */
     CHANGE_OF_POSE,       /* the next state of a locale at its revision; written later */
+    CHANGE_OF_PIN,        /* the same state of a locale with other pins; no event */
     CHANGE_OF_MODEL,      /* no locale, no event: a model, or values that are derived from one */
     CHANGE_OF_NOTHING     /* a question */
 };
@@ -32,15 +33,16 @@ struct change_kind {
 
     /*
      * result->before (NULL: none, only where makes_locale) becomes result->after, with
-     * result->layer and the event's layer, rect and bounds. CHANGE_OF_LOCALE and CHANGE_OF_POSE:
-     * the caller puts result->after into the draft. CHANGE_OF_MODEL: the hook advances the draft.
+     * result->layer and the event's layer, rect and bounds. CHANGE_OF_LOCALE, CHANGE_OF_POSE and
+     * CHANGE_OF_PIN: the caller puts result->after into the draft. CHANGE_OF_MODEL: the hook
+     * advances the draft.
      */
     enum err_code (*make)(struct draft *draft, struct change_result *result, struct err *err);
 
     /*
      * Writes the values into the store's open transaction. *row is the log's row of the result,
-     * which is written next (not of CHANGE_OF_MODEL); row->polygons may be set to bytes of malloc,
-     * which the caller frees. Not called of CHANGE_OF_POSE and CHANGE_OF_NOTHING.
+     * which is written next (not of CHANGE_OF_MODEL and CHANGE_OF_PIN); row->polygons may be set to
+     * bytes of malloc, which the caller frees. Not called of CHANGE_OF_POSE and CHANGE_OF_NOTHING.
      */
     enum err_code (*persist)(struct store *store, const struct change_result *result,
                              struct store_edit *row, struct err *err);
@@ -51,8 +53,8 @@ struct change_kind {
     void (*decode)(struct record_reader *reader, const struct cluster_entry *entry,
                    struct world_change *out);
 
-    /* After the publication: notifies moves and builder. The feed has the event by then. Not
-     * called of CHANGE_OF_MODEL and CHANGE_OF_NOTHING. */
+    /* After the publication: notifies moves and builder. The feed has the event by then. Called
+     * only of CHANGE_OF_LOCALE and CHANGE_OF_POSE. */
     void (*announce)(struct world *world, const struct change_result *result);
 
     /* Counts a published result in the numbers of this kind. Under the world's mutex. */
@@ -82,6 +84,10 @@ void decode_nothing(struct record_reader *reader, const struct cluster_entry *en
                     struct world_change *out);
 void announce_nothing(struct world *world, const struct change_result *result);
 void count_nothing(struct world_stats *counted, const struct change_result *result);
+
+/* The event's bounds and range, where a field became another in the event's rectangle. */
+void kind_describe_samples(const struct heightfield *before, const struct heightfield *after,
+                           struct feed_event *event);
 
 /* The event's bounds become those of a whole locale, or grow by those of a layer (may be NULL). */
 void kind_bound_locale(const struct locale *locale, struct feed_event *event);

@@ -40,6 +40,25 @@ static void bound_edit(const struct heightfield *before, const struct heightfiel
                                    spec->origin_y_m + r1 * spec->spacing_y_m, (double)max}};
 }
 
+/* The least and greatest sample where the edit has changed them. */
+static void range_edit(const struct heightfield *before, const struct heightfield *after,
+                       struct feed_event *event)
+{
+    struct box3 was, is;
+    bool had_data = heightfield_bounds(before, &was), has_data = heightfield_bounds(after, &is);
+
+    event->has_range = had_data != has_data || was.min.z != is.min.z || was.max.z != is.max.z;
+    event->range[0] = has_data ? (float)is.min.z : INFINITY;
+    event->range[1] = has_data ? (float)is.max.z : -INFINITY;
+}
+
+void kind_describe_samples(const struct heightfield *before, const struct heightfield *after,
+                           struct feed_event *event)
+{
+    bound_edit(before, after, &event->rect, event);
+    range_edit(before, after, event);
+}
+
 /* A brush changes the square around it, other edits the samples of their rect. */
 static enum err_code check_bounds(const struct world_change *change,
                                   const struct heightfield_spec *spec, struct err *err)
@@ -58,18 +77,6 @@ static enum err_code check_bounds(const struct world_change *change,
         box_m[3] = spec->origin_y_m + ((double)rect->row + rect->rows - 1) * spec->spacing_y_m;
     }
     return world_check_bounds(change->bounds_m, box_m, err);
-}
-
-/* The least and greatest sample where the edit has changed them. */
-static void range_edit(const struct heightfield *before, const struct heightfield *after,
-                       struct feed_event *event)
-{
-    struct box3 was, is;
-    bool had_data = heightfield_bounds(before, &was), has_data = heightfield_bounds(after, &is);
-
-    event->has_range = had_data != has_data || was.min.z != is.min.z || was.max.z != is.max.z;
-    event->range[0] = has_data ? (float)is.min.z : INFINITY;
-    event->range[1] = has_data ? (float)is.max.z : -INFINITY;
 }
 
 static enum err_code make(struct draft *draft, struct change_result *result, struct err *err)
@@ -100,8 +107,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     memcpy(result->event.layer, old->id, sizeof result->event.layer);
     if (change->edit.kind == EDIT_BRUSH)
         snprintf(result->event.source, sizeof result->event.source, "brush");
-    bound_edit(old->field, result->layer->field, &result->outcome.rect, &result->event);
-    range_edit(old->field, result->layer->field, &result->event);
+    kind_describe_samples(old->field, result->layer->field, &result->event);
     result->event.content = feed_content_create(
         result->outcome.heights_m,
         (size_t)result->outcome.rect.cols * result->outcome.rect.rows * sizeof(float), false);

@@ -1,0 +1,351 @@
+/*
+ * WORLD_PUT_PIN, WORLD_DELETE_PIN, WORLD_RESTORE: the value of a locale under a name, and back to
+ * it.
+ *
+ * A pin is a reference (world/values/pins.h) and some small rows (store_pins.c): it is no revision
+ * and has no event. A restore is one: the next revision has the manifest and the layers of the pin.
+ * Layers that are the same, or that the pin has with other samples or polygons, stay in their order
+ * and in their pose; those that come back follow, unmoved.
+ *
+ * The event of a restore has the rectangle of samples that differ when nothing but one heightfield
+ * of the same grid differs. Otherwise it is a resync, after which subscribers read the locale
+ * again.
+ */
+#include "world/write/kinds/kind.h"
+
+#include "base/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pins ------------------------------------------------------------------------------------ */
+
+static enum err_code no_pin(const struct world_change *change, struct err *err)
+{
+    err_set(err, ERR_PIN_UNKNOWN, "locale %s has no pin %s", change->locale_id, change->pin);
+    return err_at(err, "pin");
+}
+
+static enum err_code make_put(struct draft *draft, struct change_result *result, struct err *err)
+{
+    const struct world_change *change = result->change;
+    const struct earlier_list *pins = result->before->pins;
+    size_t most = draft->world->limits.pins_max, count = pins ? pins->count : 0;
+
+    result->is_new = !locale_pin(result->before, change->pin);
+    if (result->is_new && count >= most && !draft->is_followed)
+        return err_limit(err, ERR_WORLD_FULL, (double)most, (double)count + 1,
+                         "a locale takes %zu pins, %s is full", most, change->locale_id);
+    result->after = locale_with_pin(result->before, change->pin, err);
+    return result->after ? ERR_OK : err->code;
+}
+
+static enum err_code make_deletion(struct draft *draft, struct change_result *result,
+                                   struct err *err)
+{
+    const struct world_change *change = result->change;
+
+    (void)draft;
+    if (!locale_pin(result->before, change->pin))
+        return no_pin(change, err);
+    result->after = locale_without_pin(result->before, change->pin, err);
+    return result->after ? ERR_OK : err->code;
+}
+
+static enum err_code persist_put(struct store *store, const struct change_result *result,
+                                 struct store_edit *row, struct err *err)
+{
+    const struct locale *value = locale_pin(result->after, result->change->pin);
+    struct store_pin_pose poses[LOCALE_LAYERS_MAX];
+    size_t count = 0;
+
+    (void)row;
+    for (size_t i = 0; i < value->layer_count; i++)
+        if (value->layers[i]->is_moved) {
+            memcpy(poses[count].layer, value->layers[i]->id, sizeof poses[count].layer);
+            poses[count++].pose = persist_pose_row(value->layers[i]);
+        }
+    return store_put_pin(store, value->id, result->change->pin, value->transform_seq, poses, count,
+                         err);
+}
+
+static enum err_code persist_deletion(struct store *store, const struct change_result *result,
+                                      struct store_edit *row, struct err *err)
+{
+    (void)row;
+    return store_drop_pin(store, result->change->locale_id, result->change->pin, err);
+}
+
+/* ---- restore --------------------------------------------------------------------------------- */
+
+static bool has_same_surface(const struct layer *a, const struct layer *b)
+{
+    return a->kind == b->kind && a->role == b->role && a->field == b->field && a->mesh == b->mesh &&
+           a->polygons == b->polygons;
+}
+
+/* The layer of the pin where the locale's one of that id (NULL: none) is; a new reference. */
+static struct layer *restored_layer(struct layer *pinned, struct layer *now, struct err *err)
+{
+    static const struct layer unmoved = {.is_moved = false};
+
+    if (now && has_same_surface(pinned, now))
+        return layer_ref(now);
+    if (pinned->kind != LAYER_MESH)
+        return layer_ref(pinned);
+    return layer_carried(pinned, now && now->kind == LAYER_MESH ? now : &unmoved, err);
+}
+
+/* Survivors in the order of now, then those that come back. *count are made, also on an error. */
+static enum err_code restored_layers(const struct locale *pin, const struct locale *now,
+                                     struct layer **layers, size_t *count, struct err *err)
+{
+    const struct locale *orders[] = {now, pin};
+
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < orders[k]->layer_count; i++) {
+            const char *id = orders[k]->layers[i]->id;
+            struct layer *pinned = (struct layer *)(uintptr_t)locale_layer(pin, id);
+            struct layer *old = (struct layer *)(uintptr_t)locale_layer(now, id);
+
+            if (!pinned || (k == 1 && old))
+                continue;
+            layers[*count] = restored_layer(pinned, old, err);
+            if (!layers[*count])
+                return err->code;
+            ++*count;
+        }
+    return ERR_OK;
+}
+
+/* The only layer of `after` that is not as before, a heightfield of the same grid; NULL: more than
+ * that differs, or nothing does. */
+static const struct layer *only_field(const struct locale *before, const struct locale *after)
+{
+    const struct layer *found = NULL;
+
+    if (memcmp(&before->manifest, &after->manifest, sizeof before->manifest) != 0 ||
+        before->layer_count != after->layer_count)
+        return NULL;
+    for (size_t i = 0; i < after->layer_count; i++) {
+        const struct layer *layer = after->layers[i], *old = before->layers[i];
+
+        if (layer == old)
+            continue;
+        if (found || strcmp(layer->id, old->id) != 0 || !layer->field || !old->field ||
+            memcmp(heightfield_spec(layer->field), heightfield_spec(old->field),
+                   sizeof(struct heightfield_spec)) != 0)
+            return NULL;
+        found = layer;
+    }
+    return found;
+}
+
+/* The bits of a sample, of no data those of one NaN. */
+static bool samples_differ(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) != 0 && (a == a || b == b);
+}
+
+/* Grows a box by the samples of a tile that differ. */
+static void grow(const struct heightfield *before, const struct heightfield *after, uint32_t tx,
+                 uint32_t ty, uint32_t box[4])
+{
+    const float *a = heightfield_tile_samples(before, tx, ty);
+    const float *b = heightfield_tile_samples(after, tx, ty);
+    uint32_t cols, rows;
+
+    if (a == b)
+        return;
+    heightfield_tile_size(heightfield_spec(after), tx, ty, &cols, &rows);
+    for (uint32_t row = 0; row < rows; row++)
+        for (uint32_t column = 0; column < cols; column++) {
+            uint32_t c = tx * 256 + column, r = ty * 256 + row;
+
+            if (!samples_differ(a[row * 257 + column], b[row * 257 + column]))
+                continue;
+            box[0] = c < box[0] ? c : box[0];
+            box[1] = r < box[1] ? r : box[1];
+            box[2] = c > box[2] ? c : box[2];
+            box[3] = r > box[3] ? r : box[3];
+        }
+}
+
+/* The rectangle of all samples that differ; false: none do. */
+static bool differing(const struct heightfield *before, const struct heightfield *after,
+                      struct sample_rect *out)
+{
+    struct heightfield_tile_layout tiles = heightfield_tile_layout(heightfield_spec(after));
+    uint32_t box[4] = {UINT32_MAX, UINT32_MAX, 0, 0};
+
+    for (uint32_t ty = 0; ty < tiles.tile_rows; ty++)
+        for (uint32_t tx = 0; tx < tiles.tile_cols; tx++)
+            grow(before, after, tx, ty, box);
+    *out = (struct sample_rect){box[0], box[1], box[2] - box[0] + 1, box[3] - box[1] + 1};
+    return box[0] <= box[2];
+}
+
+/* The new samples, when the feed holds so many. */
+static struct feed_content *content_of(const struct heightfield *field,
+                                       const struct sample_rect *rect)
+{
+    size_t samples = (size_t)rect->cols * rect->rows;
+    struct feed_content *content;
+    float *heights_m;
+
+    if (samples > FEED_CONTENT_BYTES_MAX / sizeof *heights_m)
+        return NULL;
+    heights_m = malloc(samples * sizeof *heights_m);
+    if (!heights_m)
+        return NULL;
+    for (uint32_t row = 0; row < rect->rows; row++)
+        for (uint32_t column = 0; column < rect->cols; column++)
+            heights_m[(size_t)row * rect->cols + column] =
+                heightfield_sample(field, rect->column + column, rect->row + row);
+    content = feed_content_create(heights_m, samples * sizeof *heights_m, false);
+    free(heights_m);
+    return content;
+}
+
+static void describe(struct change_result *result)
+{
+    const struct layer *layer = only_field(result->before, result->after), *old;
+    struct feed_event *event = &result->event;
+
+    if (layer) {
+        old = locale_layer(result->before, layer->id);
+        if (!differing(old->field, layer->field, &event->rect))
+            return;
+        event->has_rect = true;
+        memcpy(event->layer, layer->id, sizeof event->layer);
+        kind_describe_samples(old->field, layer->field, event);
+        event->content = content_of(layer->field, &event->rect);
+        return;
+    }
+    event->is_resync = true;
+    snprintf(event->source, sizeof event->source, FEED_RESYNC);
+    kind_bound_locale(result->before, event);
+    if (result->after->has_bounds) {
+        event->bounds = event->has_bounds ? box3_union(event->bounds, result->after->bounds)
+                                          : result->after->bounds;
+        event->has_bounds = true;
+    }
+}
+
+static enum err_code make_restore(struct draft *draft, struct change_result *result,
+                                  struct err *err)
+{
+    const struct world_change *change = result->change;
+    const struct locale *now = result->before, *pin = locale_pin(now, change->pin);
+    struct layer *layers[LOCALE_LAYERS_MAX];
+    size_t count = 0;
+
+    (void)draft;
+    if (!pin)
+        return no_pin(change, err);
+    if (restored_layers(pin, now, layers, &count, err)) {
+        while (count > 0)
+            layer_unref(layers[--count]);
+        return err->code;
+    }
+    result->after = locale_assemble(now->id, now->revision + 1, &pin->manifest, layers, count, err);
+    if (!result->after)
+        return err->code;
+    result->after->transform_seq = now->transform_seq;
+    if (change->has_bounds && result->after->has_bounds) {
+        const struct box3 *box = &result->after->bounds;
+
+        if (world_check_bounds(change->bounds_m,
+                               (double[4]){box->min.x, box->min.y, box->max.x, box->max.y}, err))
+            return err->code;
+    }
+    describe(result);
+    return ERR_OK;
+}
+
+static enum err_code persist_restored(struct store *store, const struct change_result *result,
+                                      const struct layer *layer, struct err *err)
+{
+    const struct layer *old = locale_layer(result->before, layer->id);
+    const struct heightfield_spec *a, *b;
+
+    if (layer == old)
+        return ERR_OK;
+    if (old && old->field && layer->field) {
+        a = heightfield_spec(old->field);
+        b = heightfield_spec(layer->field);
+        if (a->cols == b->cols && a->rows == b->rows && a->leaf_cells == b->leaf_cells &&
+            a->origin_x_m == b->origin_x_m && a->origin_y_m == b->origin_y_m &&
+            a->spacing_x_m == b->spacing_x_m && a->spacing_y_m == b->spacing_y_m)
+            return store_put_field(store, result->after->id, layer->id, old->field, layer->field,
+                                   result->after->revision, err);
+    }
+    if (old && old->kind != layer->kind &&
+        store_drop_pose(store, result->after->id, layer->id, err))
+        return err->code;
+    return persist_layer(store, result->after, layer, err);
+}
+
+static enum err_code persist_restore(struct store *store, const struct change_result *result,
+                                     struct store_edit *row, struct err *err)
+{
+    const struct locale *before = result->before, *after = result->after;
+
+    (void)row;
+    if (persist_manifest(store, after, err))
+        return err->code;
+    for (size_t i = 0; i < before->layer_count; i++)
+        if (!locale_layer(after, before->layers[i]->id) &&
+            store_drop_layer(store, before->id, before->layers[i]->id, err))
+            return err->code;
+    for (size_t i = 0; i < after->layer_count; i++)
+        if (persist_restored(store, result, after->layers[i], err))
+            return err->code;
+    return persist_transform_seq(store, after, PERSIST_SEQ_SPARE, err);
+}
+
+static void announce_restore(struct world *world, const struct change_result *result)
+{
+    for (size_t i = 0; i < result->before->layer_count; i++) {
+        const char *id = result->before->layers[i]->id;
+        const struct layer *layer = locale_layer(result->after, id);
+
+        if (!layer || !layer->is_moved)
+            moves_forget(world->moves, result->before->id, id);
+    }
+}
+
+const struct change_kind put_pin_kind = {
+    .source = "",
+    .scope = CHANGE_OF_PIN,
+    .make = make_put,
+    .persist = persist_put,
+    .encode = encode_nothing,
+    .decode = decode_nothing,
+    .announce = announce_nothing,
+    .count = count_nothing,
+};
+
+const struct change_kind delete_pin_kind = {
+    .source = "",
+    .scope = CHANGE_OF_PIN,
+    .make = make_deletion,
+    .persist = persist_deletion,
+    .encode = encode_nothing,
+    .decode = decode_nothing,
+    .announce = announce_nothing,
+    .count = count_nothing,
+};
+
+const struct change_kind restore_kind = {
+    .source = "restore",
+    .scope = CHANGE_OF_LOCALE,
+    .make = make_restore,
+    .persist = persist_restore,
+    .encode = encode_nothing,
+    .decode = decode_nothing,
+    .announce = announce_restore,
+    .count = count_nothing,
+};
