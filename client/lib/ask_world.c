@@ -9,6 +9,7 @@
 #include "client/lib/ask.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LOCALE "/v1/locales/%i"
@@ -757,6 +758,47 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
 struct kota_request *kota_delete_patch_body(const char *locale, uint32_t patch, uint32_t body)
 {
     return ask_write("DELETE", PATCH "/bodies/%u", locale, patch, body);
+}
+
+void kota_impact_options_init(struct kota_impact_options *options, size_t size)
+{
+    struct kota_impact_options defaults = {.size = size, .radius_m = (double)NAN};
+
+    memset(options, 0, size);
+    memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+struct kota_request *kota_post_impact(const char *locale, const struct kota_impact_options *given)
+{
+    struct kota_request *request = ask_write("POST", LOCALE "/impacts", locale);
+    struct kota_impact_options known, *options = &known; /* the caller's may be an older one */
+
+    if (!request)
+        return NULL;
+    kota_impact_options_init(options, sizeof(known));
+    memcpy(options, given, given->size < sizeof(known) ? given->size : sizeof(known));
+    text_adds(&request->own_body, "{\"position\":");
+    ask_vector(request, options->position, 3, "position", 0);
+    add_member(request, "velocity", options->velocity, 3, 0);
+    ask_optional(request, "mass", options->mass_kg);
+    ask_optional(request, "radius", options->radius_m);
+    if (options->model) {
+        text_adds(&request->own_body, ",\"model\":");
+        if (!text_add_json(&request->own_body, options->model))
+            request_fail(request, "model is not UTF-8");
+    }
+    if (options->has_observer)
+        add_member(request, "observer", options->observer, 3, 0);
+    text_adds(&request->own_body, options->until_written ? ",\"until\":\"written\"}" : "}");
+    return ask_json(request);
+}
+
+struct kota_request *kota_impact(const char *locale, uint64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    return ask_new("GET", LOCALE "/impacts/%i", locale, text);
 }
 
 struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,

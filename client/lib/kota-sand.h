@@ -85,7 +85,7 @@ struct kota_patch {
 
 struct kota_pose {
     uint32_t body;
-    const char *model; /* borrowed */
+    const char *model; /* borrowed; NULL: the ball of an impact */
     bool held;         /* it waits until the patch is active */
     double position[3], orientation[4], velocity[3], angular_velocity[3];
     double force_n[3], torque_nm[3]; /* of granules, mean since the pose before; 0: not said */
@@ -104,6 +104,38 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
                                            const double *impulse);
 /* Removes a body for good; the others keep their numbers. */
 struct kota_request *kota_delete_patch_body(const char *locale, uint32_t patch, uint32_t body);
+/* ---- impacts --------------------------------------------------------------------------------- */
+
+/* A body that hits the ground: of a model, or a ball of a radius. */
+struct kota_impact_options {
+    size_t size;
+    const char *model; /* NULL (default): a ball */
+    double radius_m;   /* NaN (default): it has a model */
+    double mass_kg;
+    double position[3], velocity[3]; /* of its centre of mass, on its way */
+    bool has_observer;
+    double observer[3];
+    bool until_written; /* answers when the granules are at rest: give it time */
+};
+
+void kota_impact_options_init(struct kota_impact_options *options, size_t size);
+
+struct kota_impact {
+    uint64_t number;    /* the revision of its crater */
+    bool is_written;    /* nothing more comes */
+    bool by_patch;      /* granules refine it, or have; else it is a crater */
+    uint32_t patch;     /* of those; 0: not known */
+    uint64_t revision;  /* of the ground that has it */
+    const char *reason; /* borrowed: why it is a crater; NULL: none */
+};
+
+struct kota_request *kota_post_impact(const char *locale,
+                                      const struct kota_impact_options *options);
+struct kota_request *kota_impact(const char *locale, uint64_t number);
+bool kota_read_impact(struct kota_answer *answer, struct kota_impact *impact);
+
+/* ---- pictures of patches --------------------------------------------------------------------- */
+
 /* A picture (PNG); 0: the daemon's size. */
 struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,
                                      unsigned height);

@@ -191,6 +191,29 @@ bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch
     return true;
 }
 
+bool kota_read_impact(struct kota_answer *answer, struct kota_impact *impact)
+{
+    static const char *const states[] = {"accepted", "written", NULL};
+    const cJSON *item = at_index(answer, "impacts", 0);
+    const char *how;
+    double number;
+    int state;
+
+    if (!item)
+        return false;
+    number = read_double(item, "impact");
+    if (!(number >= 1) || !read_word(item, "state", states, &state))
+        return read_fail(answer, "the answer is no impact");
+    how = read_string(item, "how");
+    *impact = (struct kota_impact){.number = (uint64_t)number,
+                                   .is_written = state == 1,
+                                   .by_patch = how && strcmp(how, "patch") == 0,
+                                   .patch = read_count(item, "patch"),
+                                   .revision = read_revision(item),
+                                   .reason = read_string(item, "reason")};
+    return true;
+}
+
 bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
                     struct kota_pose *pose)
 {

@@ -755,12 +755,20 @@ export class Kota {
     return this.#write("POST", `${place(id)}/patches/${n}/bodies`, options, { json: body });
   }
 
-  /**
-   * @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
-   * @param {WriteOptions} [options] @returns {Promise<any>}
-   */
+  /** @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
+   * @param {WriteOptions} [options] @returns {Promise<any>} */
   patchPatchBody(id, n, b, push, options = {}) {
     return this.#write("PATCH", `${place(id)}/patches/${n}/bodies/${b}`, options, { json: push });
+  }
+
+  /** @param {string} id @param {any} body that hits the ground @param {WriteOptions} [options] */
+  postImpact(id, body, options = {}) {
+    return this.#write("POST", `${place(id)}/impacts`, options, { json: body });
+  }
+
+  /** @param {string} id @param {number} n @param {CallOptions} [options] */
+  impact(id, n, options = {}) {
+    return this.#read(`${place(id)}/impacts/${n}`, options);
   }
 
   /** Removes a body for good; the others keep their numbers.
@@ -779,8 +787,7 @@ export class Kota {
     return (await this.get(`${place(id)}/patches/${n}/view.png${query(question)}`, call)).buffer;
   }
 
-  /**
-   * The surface of a patch as it is now, row by row from the smallest y, with its headers
+  /** The surface of a patch as it is now, row by row from the smallest y, with its headers
    * (Kota-Rect, Kota-Grid, Kota-State). @param {string} id @param {number} n
    * @param {ReadOptions & {per_cell?: number}} [options] points a cell's side
    * @returns {Promise<Answer>} float32, little-endian */
@@ -801,8 +808,7 @@ export class Kota {
     return this.get(`${place(id)}/tiles/${level}/${column}/${row}${query(question)}`, call);
   }
 
-  /**
-   * A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
+  /** A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
    * y unless rows is north; with its headers (ETag, Kota-Rect, Kota-Scale, Kota-Offset).
    * @param {string} id @param {string} layer
    * @param {ReadOptions & {rect?: [c0: number, r0: number, cols: number, rows: number],
@@ -845,8 +851,7 @@ export class Kota {
     return this.get(`${place(id)}/dem/${z}/${x}/${y}${query(question)}`, call);
   }
 
-  /**
-   * A globe's tile of heights: values on the tile's corners and between, the first row in the north.
+  /** A globe's tile of heights: values on the tile's corners and between, the first row in the north.
    * @param {string} id @param {number} z @param {number} x
    * @param {string} y with its form: "5.f32"
    * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
@@ -899,8 +904,7 @@ export class Kota {
     return tilesOf(await this.locale(data.locale), data.bounds ?? null, zMin, zMax);
   }
 
-  /**
-   * One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
+  /** One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
    * no ground. `tag` of an earlier tile asks only whether it has changed: `heights` is then null.
    * @param {string} locale @param {number} level @param {number} column @param {number} row
    * @param {{layer?: string, kind?: "sampled"|"min"|"max", tag?: string, signal?: AbortSignal}} [o]
@@ -913,8 +917,7 @@ export class Kota {
 
   // ---- ground in this process --------------------------------------------------------------------
 
-  /**
-   * A copy of a locale's ground that follows the daemon and answers without a round trip, with the
+  /** A copy of a locale's ground that follows the daemon and answers without a round trip, with the
    * same bits: `ground.height(x, y)`. Resolves when it can be asked. Needs kota_ground.wasm, which a
    * daemon has that was built with clang; NotFoundError without.
    * @param {string} id
@@ -927,8 +930,7 @@ export class Kota {
 
   // ---- feeds -----------------------------------------------------------------------------------
 
-  /**
-   * Follows a change feed until it is closed, over lost connections: it comes back with the last
+  /** Follows a change feed until it is closed, over lost connections: it comes back with the last
    * id, and the daemon sends what was missed or `resync`.
    * @param {string} path /v1/events, /v1/locales/{locale}/events, …/patches/{patch}/events
    * @param {{onEvent: (name: string, data: any, id: string) => void,
@@ -946,8 +948,7 @@ export class Kota {
     return { close };
   }
 
-  /**
-   * The changes of all locales, one after the other, over lost connections, until the loop is left
+  /** The changes of all locales, one after the other, over lost connections, until the loop is left
    * or the signal aborts. Throws what the daemon refuses.
    * @param {FeedOptions & {samples?: "f32"}} [options]
    * @returns {AsyncGenerator<FeedEvent, void, void>} */

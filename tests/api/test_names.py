@@ -13,7 +13,7 @@ with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file
 CALLS = [(path, method, operation) for path, item in document["paths"].items()
          for method, operation in item.items() if method != "parameters"]
 SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch", "pins": "pin",
-            "bodies": "body", "tiles": "tile", "edits": "edit", "watches": "watch"}
+            "bodies": "body", "impacts": "impact", "tiles": "tile", "edits": "edit", "watches": "watch"}
 # Paths whose words would not say what they are.
 OTHER = {"/": "index", "/v1": "calls", "/docs/errors": "docsErrors",
          "/v1/compat/elevation/{dataset}": "datasetElevation",
@@ -85,7 +85,7 @@ def _():
 
 @test("a path parameter is named after what it names")
 def _():
-    known = {"locale", "layer", "pin", "patch", "watch", "body", "model", "dataset", "level", "column", "row", "file",
+    known = {"locale", "layer", "pin", "patch", "watch", "body", "impact", "model", "dataset", "level", "column", "row", "file",
              "z", "x", "y"}  # of maps, as all of them say
     for path in document["paths"]:
         check(set(re.findall(r"{(\w+)}", path)) <= known, path)

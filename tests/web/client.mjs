@@ -276,6 +276,10 @@ test("models and patches of sand", async () => {
   const pushed = await kota.patchPatchBody("beach", n, 0, { velocity: [0, 0, 1] });
   assert.equal(pushed.bodies.length, 1);
   assert.equal((await kota.deletePatchBody("beach", n, 0)).bodies.length, 0);
+  const thrown = await kota.postImpact("beach", { radius: 0.2, mass: 80, position: [9, 1.5, 4], velocity: [0, 0, -5],
+    observer: [9, 1.5, 900] });
+  assert.equal(thrown.how, "crater");
+  assert.deepEqual(await kota.impact("beach", thrown.impact), thrown);
   const stop = new AbortController();
   for await (const event of kota.patchEvents("beach", n, { signal: stop.signal })) {
     assert.ok(event.name && event.data);

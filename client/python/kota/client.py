@@ -660,6 +660,15 @@ class Client:
         """Removes a body for good; the others keep their numbers."""
         return self._write("DELETE", _place(locale, "patches", patch, "bodies", body), options)
 
+    def post_impact(self, locale: str, body: Mapping[str, Any], **options: Any) -> Answer:
+        """A body hits the ground: {"model" or "radius", "mass", "position", "velocity"}, and
+        observer, until ("accepted", "written"). Its fate, with the number `impact`."""
+        return self._write("POST", _place(locale, "impacts"), options, json=body)
+
+    def impact(self, locale: str, impact: int, **options: Any) -> Answer:
+        """The fate of an impact: `state`, `how`, `patch`, `revision`."""
+        return self.call("GET", _place(locale, "impacts", impact), **options)
+
     def patch_view(self, locale: str, patch: int, **options: Any) -> Answer:
         """A picture (PNG) of a patch, in `body`. Options: width, height (pixels)."""
         return self.call("GET", _place(locale, "patches", patch, "view.png"), **options)

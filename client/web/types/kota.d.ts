@@ -565,11 +565,13 @@ export class Kota {
     /** @param {string} id @param {number} n @param {any} body @param {WriteOptions} [options]
      * @returns {Promise<any>} */
     postPatchBody(id: string, n: number, body: any, options?: WriteOptions): Promise<any>;
-    /**
-     * @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
-     * @param {WriteOptions} [options] @returns {Promise<any>}
-     */
+    /** @param {string} id @param {number} n @param {number} b @param {any} push velocity, impulse, …
+     * @param {WriteOptions} [options] @returns {Promise<any>} */
     patchPatchBody(id: string, n: number, b: number, push: any, options?: WriteOptions): Promise<any>;
+    /** @param {string} id @param {any} body that hits the ground @param {WriteOptions} [options] */
+    postImpact(id: string, body: any, options?: WriteOptions): Promise<any>;
+    /** @param {string} id @param {number} n @param {CallOptions} [options] */
+    impact(id: string, n: number, options?: CallOptions): Promise<any>;
     /** Removes a body for good; the others keep their numbers.
      * @param {string} id @param {number} n @param {number} b @param {WriteOptions} [options]
      * @returns {Promise<any>}
@@ -582,8 +584,7 @@ export class Kota {
         width?: number;
         height?: number;
     }): Promise<ArrayBuffer>;
-    /**
-     * The surface of a patch as it is now, row by row from the smallest y, with its headers
+    /** The surface of a patch as it is now, row by row from the smallest y, with its headers
      * (Kota-Rect, Kota-Grid, Kota-State). @param {string} id @param {number} n
      * @param {ReadOptions & {per_cell?: number}} [options] points a cell's side
      * @returns {Promise<Answer>} float32, little-endian */
@@ -600,8 +601,7 @@ export class Kota {
         kind?: "sampled" | "min" | "max";
         layer?: string;
     }): Promise<Answer>;
-    /**
-     * A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
+    /** A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
      * y unless rows is north; with its headers (ETag, Kota-Rect, Kota-Scale, Kota-Offset).
      * @param {string} id @param {string} layer
      * @param {ReadOptions & {rect?: [c0: number, r0: number, cols: number, rows: number],
@@ -642,8 +642,7 @@ export class Kota {
      * @param {ReadOptions & Record<string, any>} [options] as demJson
      * @returns {Promise<Answer>} */
     dem(id: string, z: number, x: number, y: string, options?: ReadOptions & Record<string, any>): Promise<Answer>;
-    /**
-     * A globe's tile of heights: values on the tile's corners and between, the first row in the north.
+    /** A globe's tile of heights: values on the tile's corners and between, the first row in the north.
      * @param {string} id @param {number} z @param {number} x
      * @param {string} y with its form: "5.f32"
      * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
@@ -694,8 +693,7 @@ export class Kota {
         x: number;
         y: number;
     }[]>;
-    /**
-     * One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
+    /** One block of 257 x 257 samples as float32, row by row from the smallest y; NaN where there is
      * no ground. `tag` of an earlier tile asks only whether it has changed: `heights` is then null.
      * @param {string} locale @param {number} level @param {number} column @param {number} row
      * @param {{layer?: string, kind?: "sampled"|"min"|"max", tag?: string, signal?: AbortSignal}} [o]
@@ -712,8 +710,7 @@ export class Kota {
         tag: string;
         bytes: number;
     } | null>;
-    /**
-     * A copy of a locale's ground that follows the daemon and answers without a round trip, with the
+    /** A copy of a locale's ground that follows the daemon and answers without a round trip, with the
      * same bits: `ground.height(x, y)`. Resolves when it can be asked. Needs kota_ground.wasm, which a
      * daemon has that was built with clang; NotFoundError without.
      * @param {string} id
@@ -721,8 +718,7 @@ export class Kota {
      *   heightfields, and out to whole tiles
      * @returns {Promise<import("./kota_replica.js").Replica>} */
     replica(id: string, options?: import("./kota_types.js").ReplicaOptions): Promise<import("./kota_replica.js").Replica>;
-    /**
-     * Follows a change feed until it is closed, over lost connections: it comes back with the last
+    /** Follows a change feed until it is closed, over lost connections: it comes back with the last
      * id, and the daemon sends what was missed or `resync`.
      * @param {string} path /v1/events, /v1/locales/{locale}/events, …/patches/{patch}/events
      * @param {{onEvent: (name: string, data: any, id: string) => void,
@@ -737,8 +733,7 @@ export class Kota {
     }): {
         close: () => void;
     };
-    /**
-     * The changes of all locales, one after the other, over lost connections, until the loop is left
+    /** The changes of all locales, one after the other, over lost connections, until the loop is left
      * or the signal aborts. Throws what the daemon refuses.
      * @param {FeedOptions & {samples?: "f32"}} [options]
      * @returns {AsyncGenerator<FeedEvent, void, void>} */
