@@ -121,6 +121,28 @@ def _():
     wait_until(lambda: a.stats()["leases_held"] == 0, "the lease is let go")
 
 
+@test("bodies that become layers are on all nodes, with the ground they made")
+def _():
+    before = revision(a)
+    url = post(a, [40, 20], leave="layer", bodies=[
+        {"model": "box", "position": [39.4, 20, 3], "density": 3000},
+        {"model": "box", "position": [40.8, 20, 3], "density": 3000}]).headers["location"]
+    patch = wait(url, "written")
+    names = {body["layer"] for body in patch["bodies"]}
+    equal((len(names), patch["revision"]), (2, before + 3), "two layers after the ground")
+    down = "/v1/locales/land/ray?origin={},{},9&direction=0,0,-1"
+    rays = [down.format(*body["position"][:2]) for body in patch["bodies"]]
+    hits = [a.daemon.ok("GET", ray) for ray in rays]
+    equal({hit["layer"] for hit in hits}, names, "what rays hit")
+    for node in (b, c):
+        wait_until(lambda: revision(node) == before + 3, f"{node.name} has it")
+        equal([node.daemon.ok("GET", ray) for ray in rays], hits, f"rays at {node.name}")
+    for name in names:
+        b.daemon.ok("DELETE", f"/v1/locales/land/layers/{name}", status=204)
+    wait_until(lambda: revision(a) == before + 5, "a has what b removed")
+    equal(len(a.daemon.ok("GET", "/v1/locales/land")["layers"]), 1, "layers that are left")
+
+
 @test("a node without a device leads to one that has room, and so does one that is full")
 def _():
     answer = post(c, [10, 10], status=307)
