@@ -218,8 +218,8 @@ static struct layer *body_of(const struct locale *locale, const struct patch_rep
     motion.spin = (struct vec3){w[0], w[1], w[2]};
     motion.velocity = vec3_sub((struct vec3){v[0], v[1], v[2]},
                                vec3_cross(motion.spin, motion_turn_out(&motion, center)));
-    return layer_create_body((struct layer_body){report->number, number}, body->surface, &motion,
-                             locale->manifest.gravity, err);
+    return layer_create_body((struct layer_body){.patch = report->number, .number = number},
+                             body->surface, &motion, locale->manifest.gravity, err);
 }
 
 /* The value with all bodies of its patches; NULL without memory. */

@@ -140,7 +140,8 @@ static void put_bodies(struct random *random, const struct model_of *models, str
             for (int k = 0; k < 3; k++)
                 s->at[b][i][k] =
                     vec3_add(rotation_turn(pose.rotation, m->at[i][k]), pose.translation);
-        bodies[b] = layer_create_body((struct layer_body){9, b}, m->surface, &motion, down, &err);
+        bodies[b] = layer_create_body((struct layer_body){.patch = 9, .number = b}, m->surface,
+                                      &motion, down, &err);
         assert_non_null(bodies[b]);
     }
     s->live = locale_with_bodies(ground, bodies, BODIES, &err);
@@ -296,7 +297,7 @@ static void living_bodies_are_their_triangles_within_a_nanometre(void **state)
     const uint64_t first = given             ? strtoull(given, NULL, 10)
                            : long_form(1, 0) ? (uint64_t)time(NULL) * 100000
                                              : 1;
-    const unsigned scenes = long_form(5000, 60);
+    const unsigned scenes = long_form(5010, 60);
     struct model_of models[MODELS];
     struct locale *ground = make_ground();
     unsigned decided = 0;

@@ -27,6 +27,7 @@
 
 #include "terrain/trig.h"
 #include "world/ask/layer_ask.h"
+#include "world/values/bounding_sphere.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,25 @@ struct locale_hit locale_hit_on_mesh(const struct layer *layer, const struct mes
     };
 }
 
+/* The ball around a body; its gravity is the locale's at a point. */
+static struct bounding_sphere ball_of(const struct layer *layer, struct vec3 gravity)
+{
+    return (struct bounding_sphere){layer->body.middle, gravity, layer->body.ball_m,
+                                    layer->body.ball_m};
+}
+
+/* False where the ray misses the ball around a body, of which there may be many. */
+static bool may_meet(const struct layer *layer, const struct ray *ray)
+{
+    const struct bounding_sphere ball = ball_of(layer, (struct vec3){0, 0, 0});
+    struct bounding_sphere_ray line;
+
+    if (layer->body.patch == 0)
+        return true;
+    line = bounding_sphere_ray_of(ray);
+    return bounding_sphere_meets_ray(&ball, &line);
+}
+
 static bool layer_ray(const struct layer *layer, struct vec3 gravity, const struct ray *ray,
                       enum ray_mode mode, struct locale_hit *out, struct ray_trace *trace)
 {
@@ -304,7 +324,7 @@ static bool layer_ray(const struct layer *layer, struct vec3 gravity, const stru
     struct mesh_hit on_mesh;
 
     if (layer->kind == LAYER_MESH) {
-        if (!layer_mesh_ray(layer, ray, mode, &on_mesh))
+        if (!may_meet(layer, ray) || !layer_mesh_ray(layer, ray, mode, &on_mesh))
             return false;
         *out = locale_hit_on_mesh(layer, &on_mesh);
         return true;
@@ -354,6 +374,12 @@ static void layer_rays(const struct layer *layer, struct vec3 gravity, const str
 {
     struct ray_hit hits[TOGETHER];
 
+    if (layer->body.patch != 0) {
+        for (size_t i = 0; i < count; i++)
+            if (!layer_ray(layer, gravity, &rays[i], mode, &out[i], NULL))
+                out[i].at.t = INFINITY;
+        return;
+    }
     if (layer->kind == LAYER_MESH) {
         layer_rays_on_mesh(layer, rays, count, mode, out);
         return;
@@ -603,12 +629,21 @@ static bool field_ray(const struct probe *probe, const struct layer *layer, stru
     return true;
 }
 
+/* False where the line of gravity misses the ball around a body. */
+static bool may_be_over(const struct probe *probe, const struct layer *layer)
+{
+    const struct bounding_sphere ball = ball_of(layer, probe->gravity);
+
+    return layer->body.patch == 0 || bounding_sphere_meets_gravity(&ball, probe->point);
+}
+
 static bool layer_floor(const struct probe *probe, const struct layer *layer, struct contact *out)
 {
     struct mesh_contact on;
 
     if (layer->kind == LAYER_MESH) {
-        if (!layer_mesh_floor(layer, probe->point, probe->reach_up_m, &on))
+        if (!may_be_over(probe, layer) ||
+            !layer_mesh_floor(layer, probe->point, probe->reach_up_m, &on))
             return false;
         *out = contact_of_polygon(probe, layer, &on);
         return true;
@@ -626,7 +661,8 @@ static bool layer_ceiling(const struct probe *probe, const struct layer *layer, 
     struct mesh_contact on;
 
     if (layer->kind == LAYER_MESH) {
-        if (!layer_mesh_ceiling(layer, probe->point, floor - level_of(probe->point, probe->gravity),
+        if (!may_be_over(probe, layer) ||
+            !layer_mesh_ceiling(layer, probe->point, floor - level_of(probe->point, probe->gravity),
                                 probe->reach_up_m, &on))
             return false;
         *out = contact_of_polygon(probe, layer, &on);

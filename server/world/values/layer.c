@@ -199,6 +199,17 @@ struct layer *layer_adopt_mesh(const char *id, enum layer_role role, struct mesh
     return layer;
 }
 
+/* A ball around the box of a moved mesh, larger by more than all rounding. */
+static void put_ball(struct layer *layer)
+{
+    const struct box3 box = mesh_bounds(layer->mesh);
+    const struct vec3 half = vec3_scale(vec3_sub(box.max, box.min), 0.5);
+    struct layer_body *body = &layer->body;
+
+    body->middle = motion_point_out(&layer->motion, vec3_add(box.min, half));
+    body->ball_m = vec3_length(half) + 1e-9 * (1 + vec3_length(half) + vec3_length(body->middle));
+}
+
 struct layer *layer_create_body(struct layer_body body, const struct layer *surface,
                                 const struct motion *motion, struct vec3 gravity, struct err *err)
 {
@@ -218,6 +229,7 @@ struct layer *layer_create_body(struct layer_body body, const struct layer *surf
     layer->space = surface->space;
     layer->is_moved = true;
     layer->motion = *motion;
+    put_ball(layer);
     layer->memory_bytes = sizeof *layer;
     return layer;
 }

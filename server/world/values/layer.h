@@ -33,6 +33,8 @@ struct layer_pace {
 struct layer_body {
     uint64_t patch; /* its number; 0: the layer is no body, and has an id */
     uint32_t number;
+    struct vec3 middle; /* of a ball around it, in the locale's frame; set by layer_create_body */
+    double ball_m;
 };
 
 struct layer {
