@@ -311,7 +311,13 @@ def _():
     equal(daemon.get(at("back", f"/diff?since={first + 2}")).json["rects"], [[7, 3, 274, 13]], "diff")
     # a layer that came is a resync
     put_layer(daemon, "back", terrain, "more")
-    daemon.ok("POST", at("back", "/pins/start/restore"))
+    stream = Stream(daemon.port, at("back", "/events"), first + 4)
+    try:
+        daemon.ok("POST", at("back", "/pins/start/restore"))
+        got = stream.wait(lambda got: any(e[0] == str(first + 5) for e in got), "the resync")
+    finally:
+        stream.close()
+    equal([e[1] for e in got if e[0] == str(first + 5)], ["resync"], "its event")
     equal([layer["id"] for layer in daemon.get(at("back")).json["layers"]], ["ground"], "layers")
     problem(daemon.get(at("back", f"/diff?since={first + 4}")), 410)
     daemon.ok("DELETE", at("back"), status=204)
