@@ -335,7 +335,7 @@ def _():
         for _ in range(times):
             daemon.ok("PUT", layer, body, media=F32)
     with Stream(daemon.port, at("large")), Stream(daemon.port, "/v1/events"):
-        put(20)
+        put(80)  # the last 64 revisions are held
         before = daemon.memory_kib()
         put(200)
         check(daemon.memory_kib() < before + 32 * 1024 * SLOW,
