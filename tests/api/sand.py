@@ -134,11 +134,12 @@ def check_patch(patch, count):
     check(isinstance(patch["timings"], dict) and patch["timings"], f"timings: {patch['timings']}")
 
 
-def check_ledger(ledger):
+def check_ledger(ledger, share=0.005):
+    """share: of the bed, the greatest volume of changes that are too small to be written"""
     before, after = ledger["volume_before_m3"], ledger["volume_after_m3"]
     check(before > 0 and after > 0, f"no volumes: {ledger}")
     compacted, lost = ledger["compacted_m3"], ledger["lost_m3"]
-    check(abs(before - after - compacted) < 0.005 * before, f"does not add up: {ledger}")
+    check(abs(before - after - compacted) < share * before, f"does not add up: {ledger}")
     check(abs(lost) <= abs(compacted) + 1e-6, f"more is lost than was compacted: {ledger}")
     return ledger
 

@@ -626,7 +626,8 @@ def _():
         check(seen >= 3, f"no force in {len(poses)} poses")
         near_all(patch["bodies"][0]["position"], path[-1]["position"], "the end of the path", 1e-5)
         near_all(patch["bodies"][0]["orientation"], path[-1]["orientation"], "and how", 1e-5)
-        ledger = check_ledger(patch["mass_ledger"])
+        # it stirs the whole bed, by a centimetre where nothing is written
+        ledger = check_ledger(patch["mass_ledger"], share=0.03)
         check(ledger["moved_m3"] > 0.02, f"nothing was moved: {ledger}")
         after = samples("dug", on=other)
         near(ledger["lost_m3"], 0.25 * (sum(before) - sum(after)), "what was lost", 1e-4)
