@@ -93,10 +93,12 @@ def _():
             got.append(frame(frames))
     for one, event in ((got[0], texts[0]), (got[-1], texts[-1])):
         data = event.data
-        equal((one.source, STATES[one.state], one.revision, one.layer, list(one.bodies)),
-              (data["change"], data["state"], data["patch"], data["layer"], data["bodies"]), "frame")
+        equal((one.source, one.revision, one.layer, list(one.bodies)),
+              (data["change"], data["patch"], data["layer"], data["bodies"]), "frame")
         equal(list(one.bounds), data["bounds"]["min"] + data["bounds"]["max"], "bounds")
-    equal(texts[-1].data["bodies"], [1], "without the removed body")
+    # of the first ones each reader has the state as it was told
+    check(STATES[got[0].state] in STATES[:3], got[0])
+    equal((STATES[got[-1].state], texts[-1].data["bodies"]), ("discarded", [1]), "without the removed body")
 
 
 try:
