@@ -41,6 +41,21 @@ cJSON *batch_numbers(const double *values, size_t count)
     return array;
 }
 
+enum err_code batch_add_option(cJSON *body, const char *name, const char *option, const char *text,
+                               size_t count, struct err *err)
+{
+    double values[3];
+    struct err cause;
+
+    if (!text)
+        return ERR_OK;
+    if (number_exact_list(text, values, count, &cause))
+        return err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
+    if (!batch_add(body, name, count == 1 ? batch_number(values[0]) : batch_numbers(values, count)))
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    return ERR_OK;
+}
+
 bool batch_add(cJSON *object, const char *name, cJSON *value)
 {
     if (value && cJSON_AddItemToObject(object, name, value))

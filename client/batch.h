@@ -53,6 +53,11 @@ bool batch_input(struct kota *kota, struct input *input);
 cJSON *batch_number(double value);
 cJSON *batch_numbers(const double *values, size_t count);
 
+/* Adds the numbers of an option, `count` of at most three, as a member; nothing where text is NULL:
+ * the option is not given. ERR_BAD_INPUT names the option. */
+enum err_code batch_add_option(cJSON *body, const char *name, const char *option, const char *text,
+                               size_t count, struct err *err);
+
 /* Adds a number, or numbers, or an optional text (NULL: nothing is added). False without memory. */
 bool batch_add(cJSON *object, const char *name, cJSON *value);
 bool batch_add_text(cJSON *object, const char *name, const char *text);

@@ -14,33 +14,17 @@ struct impact_options {
     bool is_waiting;
 };
 
-/* Adds `count` numbers of an option, if it is given. */
-static enum err_code add_numbers(cJSON *body, const char *name, const char *text, size_t count,
-                                 struct err *err)
-{
-    double values[3];
-    struct err cause;
-
-    if (!text)
-        return ERR_OK;
-    if (number_exact_list(text, values, count, &cause))
-        return err_set(err, ERR_BAD_INPUT, "--%s %s", name, cause.msg);
-    if (!batch_add(body, name, count == 1 ? batch_number(values[0]) : batch_numbers(values, count)))
-        return err_set(err, ERR_NO_MEMORY, "out of memory");
-    return ERR_OK;
-}
-
 static enum err_code impact_body(const struct impact_options *o, cJSON *body, struct err *err)
 {
     if (!o->mass || !o->position || !o->velocity || (o->model != NULL) == (o->radius != NULL))
         return err_set(err, ERR_BAD_INPUT,
                        "an impact needs --model MODEL or --radius M, --mass KG, --position X,Y,Z "
                        "and --velocity X,Y,Z; or the number of one to look at");
-    if (add_numbers(body, "radius", o->radius, 1, err) ||
-        add_numbers(body, "mass", o->mass, 1, err) ||
-        add_numbers(body, "position", o->position, 3, err) ||
-        add_numbers(body, "velocity", o->velocity, 3, err) ||
-        add_numbers(body, "observer", o->observer, 3, err))
+    if (batch_add_option(body, "radius", "radius", o->radius, 1, err) ||
+        batch_add_option(body, "mass", "mass", o->mass, 1, err) ||
+        batch_add_option(body, "position", "position", o->position, 3, err) ||
+        batch_add_option(body, "velocity", "velocity", o->velocity, 3, err) ||
+        batch_add_option(body, "observer", "observer", o->observer, 3, err))
         return err->code;
     if (!batch_add_text(body, "model", o->model) ||
         !batch_add_text(body, "until", o->is_waiting ? "written" : NULL))

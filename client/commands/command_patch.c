@@ -39,22 +39,6 @@ struct action {
 
 /* ---- the request -------------------------------------------------------------------------- */
 
-/* Adds `count` numbers of an option, if it is given. */
-static enum err_code add_numbers(cJSON *body, const char *name, const char *option,
-                                 const char *text, size_t count, struct err *err)
-{
-    double values[3];
-    struct err cause;
-
-    if (!text)
-        return ERR_OK;
-    if (number_exact_list(text, values, count, &cause))
-        return err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
-    if (!batch_add(body, name, count == 1 ? batch_number(values[0]) : batch_numbers(values, count)))
-        return err_set(err, ERR_NO_MEMORY, "out of memory");
-    return ERR_OK;
-}
-
 /* MODEL@X,Y,Z, or a whole body as JSON; NULL with the reason in err. */
 static cJSON *read_body(const char *text, struct err *err)
 {
@@ -96,12 +80,12 @@ static enum err_code create_body(const struct patch_options *o, cJSON *body, str
 
     if (!o->center || !o->size)
         return err_set(err, ERR_BAD_INPUT, "a patch needs --center X,Y and --size W,H");
-    if (add_numbers(body, "center", "center", o->center, 2, err) ||
-        add_numbers(body, "size", "size", o->size, 2, err) ||
-        add_numbers(body, "depth", "depth", o->depth, 1, err) ||
-        add_numbers(body, "seed", "seed", o->seed, 1, err) ||
-        add_numbers(body, "observer", "observer", o->observer, 3, err) ||
-        add_numbers(body, "deadline_ms", "deadline-ms", o->deadline, 1, err))
+    if (batch_add_option(body, "center", "center", o->center, 2, err) ||
+        batch_add_option(body, "size", "size", o->size, 2, err) ||
+        batch_add_option(body, "depth", "depth", o->depth, 1, err) ||
+        batch_add_option(body, "seed", "seed", o->seed, 1, err) ||
+        batch_add_option(body, "observer", "observer", o->observer, 3, err) ||
+        batch_add_option(body, "deadline_ms", "deadline-ms", o->deadline, 1, err))
         return err->code;
     bodies = cJSON_AddArrayToObject(body, "bodies");
     for (size_t i = 0; i < o->bodies.count; i++) {
@@ -303,10 +287,10 @@ static enum kota_exit push_run(struct kota *kota, const struct patch_options *o)
     if (!o->velocity && !o->angular_velocity && !o->impulse)
         err_set(&kota->err, ERR_BAD_INPUT,
                 "--velocity, --angular-velocity or --impulse says how to push");
-    else if (!add_numbers(body, "velocity", "velocity", o->velocity, 3, &kota->err) &&
-             !add_numbers(body, "angular_velocity", "angular-velocity", o->angular_velocity, 3,
-                          &kota->err) &&
-             !add_numbers(body, "impulse", "impulse", o->impulse, 3, &kota->err) &&
+    else if (!batch_add_option(body, "velocity", "velocity", o->velocity, 3, &kota->err) &&
+             !batch_add_option(body, "angular_velocity", "angular-velocity", o->angular_velocity, 3,
+                               &kota->err) &&
+             !batch_add_option(body, "impulse", "impulse", o->impulse, 3, &kota->err) &&
              !read_number(kota, 2, "body", 0, &number)) {
         snprintf(rest, sizeof(rest), "/bodies/%.0f", number);
         patch_path(kota, rest, path);

@@ -87,7 +87,7 @@ def _():
         all_have(move(c, 9), a, b)
 
 
-@test("the engine away: a node moves its own, and tells it when the engine is back")
+@test("the engine away: a node moves its own, and the log has it when the engine is back")
 def _():
     engine.stop()
     told = move(a, 11, yaw_deg=11)

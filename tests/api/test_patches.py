@@ -593,7 +593,7 @@ def poses_of(where, on=daemon):
                 return events
 
 
-@test("a shovel goes its way through the sand; its forces are told, and the ledger closes")
+@test("a shovel goes its way through the sand; its forces are reported, and the ledger closes")
 def _():
     with Daemon("--gpu", "cpu", "--patch-speed", "100", "--patch-pause-ms", "300",
                 "--patch-linger-ms", "0", "--patch-granules", "2000") as other:

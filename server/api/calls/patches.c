@@ -187,9 +187,8 @@ struct patch_report *patch_find(struct call *call, struct err *err)
     return NULL;
 }
 
-/* A patch changes the ground of its whole cells. */
-static enum err_code check_place(const struct call *call, const struct convert_place *place,
-                                 struct err *err)
+enum err_code patch_check_place(const struct call *call, const struct convert_place *place,
+                                struct err *err)
 {
     return call_check_bounds(call,
                              (double[4]){place->low.x, place->low.y,
@@ -288,7 +287,7 @@ static enum err_code post_patch(struct call *call, bool is_held, bool may_spill,
 
         return is_full && !is_placed ? node_place_patch(call, call->locale->id, err) : err->code;
     }
-    if (check_place(call, &order.start.place, err) ||
+    if (patch_check_place(call, &order.start.place, err) ||
         call_charge_items(call, order.start.ground.count, err)) {
         sand_order_drop(&order);
         return err->code;
@@ -389,7 +388,7 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
     if (!report)
         return err->code;
     order.number = report->number;
-    check_place(call, &report->place, err);
+    patch_check_place(call, &report->place, err);
     patch_report_unref(report);
     snprintf(below, sizeof below, "patches/%llu", (unsigned long long)order.number);
     if (err->code || open_write(call, "DELETE", below, &order, &again, err))
@@ -410,7 +409,7 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
         return err->code;
     order.number = report->number;
     snprintf(below, sizeof below, "patches/%llu/bodies", (unsigned long long)report->number);
-    if (check_place(call, &report->place, err) == ERR_OK)
+    if (patch_check_place(call, &report->place, err) == ERR_OK)
         open_write(call, "POST", below, &order, &again, err);
     if (err->code == ERR_OK && !again && patch_state_is_end(report->state))
         err_set(err, ERR_PATCH_CLOSED, "patch %llu is %s: it takes no bodies and no pushes",
@@ -442,7 +441,7 @@ static enum err_code open_body(struct call *call, const char *method, struct san
     is_body = span_index(call->params[2], &body) && body < report->body_count;
     snprintf(below, sizeof below, "patches/%llu/bodies/%llu", (unsigned long long)order->number,
              is_body ? (unsigned long long)body : 0);
-    if (check_place(call, &report->place, err) == ERR_OK && is_body)
+    if (patch_check_place(call, &report->place, err) == ERR_OK && is_body)
         open_write(call, method, below, order, again, err);
     if (err->code == ERR_OK && !*again && (!is_body || report->bodies[body].is_removed))
         err_set(err, ERR_BODY_UNKNOWN, "patch %llu has no body %.*s",

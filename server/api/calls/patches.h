@@ -13,4 +13,8 @@
  */
 struct patch_report *patch_find(struct call *call, struct err *err);
 
+/* ERR_CLAIMS: the token's bounds do not hold all whole cells of a patch, which it may change. */
+enum err_code patch_check_place(const struct call *call, const struct convert_place *place,
+                                struct err *err);
+
 #endif

@@ -8,6 +8,7 @@
  */
 #include "api/impacts/impact_patch.h"
 
+#include "api/calls/patches.h"
 #include "sand/body/shell_cache.h"
 #include "world/follow/lease.h"
 
@@ -131,17 +132,6 @@ static enum err_code check_neighbours(struct call *call, const struct impact *im
     }
     free(reports);
     return err->code;
-}
-
-/* The claims of a token bound the square that the granules may change, too. */
-static enum err_code check_square(const struct call *call, const struct convert_place *place,
-                                  struct err *err)
-{
-    return call_check_bounds(call,
-                             (double[4]){place->low.x, place->low.y,
-                                         place->low.x + place->size_m[0],
-                                         place->low.y + place->size_m[1]},
-                             err);
 }
 
 /* The coarsest granules that suit the body; coarser ones where the observer is far. */
@@ -268,7 +258,7 @@ enum err_code impact_order(struct call *call, const struct impact *impact,
         make_patch(call, impact, &place, &order->start, err);
     }
     if (err->code == ERR_OK &&
-        check_square(call, living ? &living->place : &order->start.place, err))
+        patch_check_place(call, living ? &living->place : &order->start.place, err))
         impact_order_drop(call, order);
     patch_report_unref(living);
     call->locale = pinned;
