@@ -8,6 +8,8 @@ With KOTA_TEST_PROXY=nginx or haproxy each daemon has that proxy in front of it 
 is asked goes through it: `port` is the proxy's then, `direct_port` the daemon's own.
 """
 import atexit
+import contextlib
+import glob
 import http.client
 import json
 import os
@@ -219,6 +221,14 @@ class Daemon:
     def memory_kib(self, name="VmRSS"):
         with open(f"/proc/{self.process.pid}/status") as file:
             return int(re.search(rf"^{name}:\s*(\d+)", file.read(), re.M).group(1))
+
+    def threads(self, file):
+        """{id of a thread: its /proc file of this name}, without threads that end meanwhile."""
+        found = {}
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/{file}"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(path) as text:
+                found[int(path.split("/")[4])] = text.read()
+        return found
 
     def kill(self):
         if self.is_alive():

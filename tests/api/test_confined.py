@@ -80,11 +80,9 @@ def _():
         daemon.port_file = port_file
         daemon.wait_until_ready()
         fill(daemon)
-        tasks = os.listdir(f"/proc/{daemon.process.pid}/task")
-        check(len(tasks) > 2, f"threads: {tasks}")
-        for task in tasks:
-            with open(f"/proc/{daemon.process.pid}/task/{task}/status") as file:
-                text = file.read()
+        tasks = daemon.threads("status")
+        check(len(tasks) > 2, f"threads: {list(tasks)}")
+        for task, text in tasks.items():
             for name in ("Uid", "Gid"):
                 ids = re.search(rf"^{name}:\s+(.*)", text, re.M).group(1).split()
                 check(ids == [str(nobody.pw_uid if name == "Uid" else nobody.pw_gid)] * 4,

@@ -274,8 +274,8 @@ def _():
             nothing_is_held(daemon, fds)
             look()
         if SLOW == 1:  # a sanitizer keeps what is freed
-            grown = daemon.memory_kib() - before
-            check(grown < 32 << 10, f"{grown} KiB more after as many again")
+            grown = daemon.memory_kib() - before  # 280 MB have been sent meanwhile
+            check(grown < 64 << 10, f"{grown} KiB more after as many again")
         daemon.ok("PUT", target, bodies[0], media=F32, status=200)
         equal(daemon.ok("GET", f"{LAND}/height?x=1&y=1&layer=wide")["height"], 1, "the last")
 

@@ -760,16 +760,12 @@ def _():
         check(answered >= 20, f"{answered} questions answered meanwhile")
 
 
-def children(process):
+def children(daemon):
     """Processes that this one has started and not yet waited for."""
-    found = []
-    for task in os.listdir(f"/proc/{process.pid}/task"):
-        path = f"/proc/{process.pid}/task/{task}/children"
-        if not os.path.exists(path):
-            raise Skip("no /proc/…/children here")
-        with open(path) as file:
-            found += file.read().split()
-    return found
+    found = daemon.threads("children")
+    if not found:
+        raise Skip("no /proc/…/children here")
+    return "".join(found.values()).split()
 
 
 @test("uploads at the same time are each answered, and leave no process behind")
@@ -798,7 +794,7 @@ def _():
         name, cut = FORMATS[number % len(FORMATS)][0], number % 3 == 2
         check(status in ((201, 400, 422) if cut else (201,)), f"{name}, cut {cut}: {status}")
     equal(len(statuses), 18, "answers")
-    equal(children(daemon.process), [], "processes left")
+    equal(children(daemon), [], "processes left")
     daemon.ok("DELETE", "/v1/locales/crowd", status=204)
     before = daemon.get("/v1/locales?layers=true").body
 
@@ -848,7 +844,7 @@ def _():
         thread.start()
         deadline = time.monotonic() + HANG_S
         while not left and thread.is_alive() and time.monotonic() < deadline:
-            left = children(single.process)
+            left = children(single)
     finally:
         single.stop()
     thread.join()

@@ -1,4 +1,5 @@
 """Patches and their device: none, not yet, Mesa's software renderer; and how long they are kept."""
+import contextlib
 import json
 import os
 import re
@@ -141,14 +142,10 @@ def pools(daemon):
 
 
 def threads(daemon):
-    tasks = f"/proc/{daemon.process.pid}/task"
     names = []
-    for task in os.listdir(tasks):
-        try:
-            with open(f"{tasks}/{task}/comm", encoding="ascii") as name:
-                names.append((name.read().strip(), os.getpriority(os.PRIO_PROCESS, int(task))))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
+    for task, name in daemon.threads("comm").items():
+        with contextlib.suppress(ProcessLookupError):
+            names.append((name.strip(), os.getpriority(os.PRIO_PROCESS, task)))
     return names
 
 

@@ -1,6 +1,7 @@
 """Watches: standing questions, against a twin that asks everything again after each change."""
 import math
 import os
+import re
 import tempfile
 import time
 
@@ -332,17 +333,12 @@ def _():
         reader = Reader(small("idle", own), own)
         reader.take()
         small("busy", own)
-        tasks = f"/proc/{own.process.pid}/task"
 
         def turns():
-            for task in os.listdir(tasks):
-                with open(f"{tasks}/{task}/comm", encoding="ascii") as file:
-                    if file.read().strip() == "watches":
-                        with open(f"{tasks}/{task}/status", encoding="ascii") as status:
-                            return [line for line in status if "ctxt_switches" in line]
-            return None
+            one = [task for task, name in own.threads("comm").items() if name == "watches\n"]
+            return one and re.findall(".*ctxt_switches.*", own.threads("status")[one[0]])
         deadline, before = time.monotonic() + HANG_S, None
-        while (now := turns()) != before or now is None:  # the answers of the start have been sent
+        while (now := turns()) != before or not now:  # the answers of the start have been sent
             check(time.monotonic() < deadline, f"its turns: {now}")
             before = now
             time.sleep(0.7)
