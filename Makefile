@@ -434,7 +434,7 @@ wasm-left-out:
 	@echo "kota_ground.wasm is left out: $(WASM_CC) cannot build for wasm32-wasi (sh deploy/install-deps.sh wasm)"
 
 # The inspector is served from memory: server/api/calls/web.c embeds client/web/.
-WEB_FILES := $(sort $(wildcard client/web/* client/web/types/*))
+WEB_FILES := $(sort $(wildcard client/web/* client/web/scene/* client/web/types/*))
 # again when the module has come or gone
 ifneq ($(strip $(file <$(B)/web_made)),$(WASM))
 $(shell mkdir -p $(B) && echo $(WASM) >$(B)/web_made)

@@ -2,7 +2,8 @@
 
     python3 client/web/list.py MADE... >web_assets.inc      (called by the Makefile)
 
-MADE are files that the build has made, beside those of this folder.
+MADE are files that the build has made, beside those of this folder, of scene/ and of types/. In /web/
+all are in one folder.
 
 A line a file: WEB_ASSET(symbol, "name", "media type", "tag", "path"). The tag is of the content, so
 that a browser asks again with it and gets 304 until the file has changed.
@@ -20,7 +21,8 @@ HERE = os.path.dirname(os.path.relpath(__file__))
 
 
 def main():
-    files = glob.glob(os.path.join(HERE, "*")) + glob.glob(os.path.join(HERE, "types", "*"))
+    files = [path for folder in ("", "scene", "types")
+             for path in glob.glob(os.path.join(HERE, folder, "*"))]
     for path in sorted(files, key=os.path.basename) + sys.argv[1:]:
         name, ending = os.path.basename(path), os.path.splitext(path)[1]
         if ending not in TYPES:
