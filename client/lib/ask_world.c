@@ -826,6 +826,17 @@ struct kota_request *kota_patch_surface(const char *locale, uint32_t patch, unsi
     return request;
 }
 
+struct kota_request *kota_patch_granules(const char *locale, uint32_t patch, const uint64_t *since)
+{
+    struct kota_request *request = ask_new("GET", PATCH "/granules", locale, patch);
+
+    if (request)
+        request->accept = NULL;
+    if (since)
+        kota_request_query_number(request, "since", (double)*since);
+    return request;
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static struct kota_request *as_stream(struct kota_request *request)

@@ -141,6 +141,11 @@ struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigne
                                      unsigned height);
 /* Its surface as it is now, float32; per_cell samples along a cell's side, 0: one. */
 struct kota_request *kota_patch_surface(const char *locale, uint32_t patch, unsigned per_cell);
+/*
+ * Its granules as they are now: 9 float32 each. since: the Kota-Step of an earlier answer; only
+ * those that moved then, each after its number (uint32). NULL: all.
+ */
+struct kota_request *kota_patch_granules(const char *locale, uint32_t patch, const uint64_t *since);
 /* Patch `index` of kota_patches, or 0 of an answer that is one. */
 bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch *patch);
 bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,

@@ -143,8 +143,7 @@ export class Kota {
     return error instanceof BusyError ? error.retryAfterMs ?? null : null;
   }
 
-  /**
-   * @param {Asked} asked @param {CallOptions} options
+  /** @param {Asked} asked @param {CallOptions} options
    * @param {number} limitMs of the whole call @param {number} leftMs of it
    */
   async #once(asked, options, limitMs, leftMs) {
@@ -179,8 +178,7 @@ export class Kota {
     return this.call("GET", path, options);
   }
 
-  /**
-   * @param {string} path @param {any} json @param {CallOptions} [options] @returns {Promise<Answer>}
+  /** @param {string} path @param {any} json @param {CallOptions} [options] @returns {Promise<Answer>}
    */
   post(path, json, options) {
     return this.call("POST", path, { ...options, json });
@@ -192,14 +190,20 @@ export class Kota {
     return (await this.get(path + query(question), call)).json;
   }
 
+  /** An answer that is not JSON. @param {string} path
+   * @param {ReadOptions & Record<string, any>} options @returns {Promise<Answer>} */
+  #bytes(path, options) {
+    const { call, question } = asRead(options);
+    return this.get(path + query(question), call);
+  }
+
   /** @param {string} path @param {ReadOptions & Record<string, any>} options to the body, live and at not */
   async #ask(path, options) {
     const { call, question: { live, at, ...question } } = asRead(options);
     return (await this.post(path + query({ live, at }), question, call)).json;
   }
 
-  /**
-   * @param {string} method @param {string} path
+  /** @param {string} method @param {string} path
    * @param {WriteOptions & Record<string, any>} options to the query
    * @param {CallOptions} [more] the body
    */
@@ -230,8 +234,7 @@ export class Kota {
     return (await this.get("/metrics", asRead(options).call)).text;
   }
 
-  /**
-   * The daemon's version and all its calls.
+  /** The daemon's version and all its calls.
    * @param {ReadOptions} [options]
    * @returns {Promise<{version: string,
    *   calls: {name: string, method: string, path: string, summary: string}[]}>}
@@ -245,8 +248,7 @@ export class Kota {
     return this.#read("/v1/limits", options);
   }
 
-  /**
-   * @param {ReadOptions & {after?: number, limit?: number}} [options]
+  /** @param {ReadOptions & {after?: number, limit?: number}} [options]
    * @returns {Promise<any>} the last writes, in `entries`, and `next` */
   audit(options = {}) {
     return this.#read("/v1/audit", options);
@@ -331,12 +333,10 @@ export class Kota {
    * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]
    * @returns {Promise<Answer>} `buffer`, and its Content-Type */
   layer(id, layer, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}${query(question)}`, call);
+    return this.#bytes(`${place(id)}/layers/${encodeURIComponent(layer)}`, options);
   }
 
-  /**
-   * Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
+  /** Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
    * others; arrays are written with commas. Of a mesh `frame` and `gravity` say where gravity runs:
    * a planet is { frame: "spherical" }.
    * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
@@ -353,8 +353,7 @@ export class Kota {
     return this.#write("DELETE", `${place(id)}/layers/${encodeURIComponent(layer)}`, options);
   }
 
-  /**
-   * Moves a mesh layer: the whole pose, translation in metres, and yaw about gravity in degrees or a
+  /** Moves a mesh layer: the whole pose, translation in metres, and yaw about gravity in degrees or a
    * rotation, a unit quaternion x y z w.
    * @param {string} id @param {string} layer
    * @param {{translation: [number, number, number], yaw_deg?: number,
@@ -366,8 +365,7 @@ export class Kota {
       { json: pose });
   }
 
-  /**
-   * Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that
+  /** Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that
    * contacts and hits tell; a removed one is not given again.
    * @param {string} id @param {string} layer
    * @param {{polygons?: [number, number, number][][], remove?: number[]}} change
@@ -411,40 +409,35 @@ export class Kota {
 
   // ---- questions about ground ------------------------------------------------------------------
 
-  /**
-   * @param {string} id @param {number} x @param {number} y
+  /** @param {string} id @param {number} x @param {number} y
    * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & HeightItem>} */
   getHeight(id, x, y, options = {}) {
     return this.#read(`${place(id)}/height`, { ...options, x, y });
   }
 
-  /**
-   * @param {string} id @param {number[][]} points [x, y] each
+  /** @param {string} id @param {number[][]} points [x, y] each
    * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
    * @returns {Promise<Results<HeightItem>>} */
   height(id, points, options = {}) {
     return this.#ask(`${place(id)}/height`, { ...options, points });
   }
 
-  /**
-   * @param {string} id @param {number[][]} path corners
+  /** @param {string} id @param {number[][]} path corners
    * @param {GroundOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
    * @returns {Promise<Results<any>>} */
   profile(id, path, options) {
     return this.#ask(`${place(id)}/profile`, { ...options, path });
   }
 
-  /**
-   * @param {string} id @param {number} x @param {number} y @param {number} z
+  /** @param {string} id @param {number} x @param {number} y @param {number} z
    * @param {GroundOptions & Reach & {layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & ContactItem>} */
   getContact(id, x, y, z, options = {}) {
     return this.#read(`${place(id)}/contact`, { ...options, x, y, z });
   }
 
-  /**
-   * Floors below and ceilings above.
+  /** Floors below and ceilings above.
    * @param {string} id @param {number[][]} points [x, y, z] each
    * @param {GroundOptions & Reach & {layer?: string}} [options]
    * @returns {Promise<Results<ContactItem>>} */
@@ -452,8 +445,7 @@ export class Kota {
     return this.#ask(`${place(id)}/contact`, { ...options, points });
   }
 
-  /**
-   * Planes under footprints of three points and more.
+  /** Planes under footprints of three points and more.
    * @param {string} id @param {number[][][]} footprints
    * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>} */
@@ -461,16 +453,14 @@ export class Kota {
     return this.#ask(`${place(id)}/contact`, { ...options, footprints });
   }
 
-  /**
-   * @param {string} id @param {number[]} origin @param {number[]} direction
+  /** @param {string} id @param {number[]} origin @param {number[]} direction
    * @param {GroundOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
    * @returns {Promise<{locale: string, revision: number} & RayItem>} */
   getRay(id, origin, direction, options = {}) {
     return this.#read(`${place(id)}/ray`, { ...options, origin, direction });
   }
 
-  /**
-   * With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
+  /** With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
    * @param {string} id @param {Ray[]} rays
    * @param {GroundOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
    *   trace?: boolean}} [options]
@@ -479,16 +469,14 @@ export class Kota {
     return this.#ask(`${place(id)}/ray`, { ...options, rays });
   }
 
-  /**
-   * @param {string} id @param {number[]} from @param {number[]} to
+  /** @param {string} id @param {number[]} from @param {number[]} to
    * @param {GroundOptions & {layer?: string}} [options]
    * @returns {Promise<any>} */
   getLos(id, from, to, options = {}) {
     return this.#read(`${place(id)}/los`, { ...options, from, to });
   }
 
-  /**
-   * Lines of sight; with mode "all" each result has `hits`, all that is between.
+  /** Lines of sight; with mode "all" each result has `hits`, all that is between.
    * @param {string} id @param {{from: number[], to: number[]}[]} segments
    * @param {GroundOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
    * @returns {Promise<Results<any>>} */
@@ -496,8 +484,7 @@ export class Kota {
     return this.#ask(`${place(id)}/los`, { ...options, segments });
   }
 
-  /**
-   * Does a light reach these points, and what is between?
+  /** Does a light reach these points, and what is between?
    * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
    *   light @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<Results<{lit: boolean, occluder: any}>>} */
@@ -505,8 +492,7 @@ export class Kota {
     return this.#ask(`${place(id)}/lit`, { ...options, points, light });
   }
 
-  /**
-   * What moved shapes touch first; places are of their middles.
+  /** What moved shapes touch first; places are of their middles.
    * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
    * @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<Results<TouchItem>>} */
@@ -783,8 +769,7 @@ export class Kota {
    * @param {ReadOptions & {width?: number, height?: number}} [options]
    * @returns {Promise<ArrayBuffer>} a PNG */
   async patchView(id, n, options = {}) {
-    const { call, question } = asRead(options);
-    return (await this.get(`${place(id)}/patches/${n}/view.png${query(question)}`, call)).buffer;
+    return (await this.#bytes(`${place(id)}/patches/${n}/view.png`, options)).buffer;
   }
 
   /** The surface of a patch as it is now, row by row from the smallest y, with its headers
@@ -792,8 +777,15 @@ export class Kota {
    * @param {ReadOptions & {per_cell?: number}} [options] points a cell's side
    * @returns {Promise<Answer>} float32, little-endian */
   patchSurface(id, n, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/patches/${n}/surface.f32${query(question)}`, call);
+    return this.#bytes(`${place(id)}/patches/${n}/surface.f32`, options);
+  }
+
+  /** The granules of a patch as they are now, 9 float32 each, with its headers (Kota-Step,
+   * Kota-Granules, Kota-State). With `since`, a Kota-Step, only those that moved, each after its
+   * number. @param {string} id @param {number} n @param {ReadOptions & {since?: number}} [options]
+   * @returns {Promise<Answer>} */
+  patchGranules(id, n, options = {}) {
+    return this.#bytes(`${place(id)}/patches/${n}/granules`, options);
   }
 
   // ---- tiles -----------------------------------------------------------------------------------
@@ -804,8 +796,7 @@ export class Kota {
    *         layer?: string}} [options]
    * @returns {Promise<Answer>} */
   tile(id, level, column, row, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/tiles/${level}/${column}/${row}${query(question)}`, call);
+    return this.#bytes(`${place(id)}/tiles/${level}/${column}/${row}`, options);
   }
 
   /** A rectangle of a heightfield's samples, or every step-th of them, row by row from the smallest
@@ -815,9 +806,7 @@ export class Kota {
    *         step?: number, rows?: "south"|"north", format?: "f32"|"f64"|"r16"|"json"}} [options]
    * @returns {Promise<Answer>} float32, little-endian, unless format is another */
   samples(id, layer, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/layers/${encodeURIComponent(layer)}/samples${query(question)}`,
-      call);
+    return this.#bytes(`${place(id)}/layers/${encodeURIComponent(layer)}/samples`, options);
   }
 
   /** A heightfield as a cloud-optimised GeoTIFF.
@@ -847,8 +836,7 @@ export class Kota {
    * @param {ReadOptions & Record<string, any>} [options] as demJson
    * @returns {Promise<Answer>} */
   dem(id, z, x, y, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/dem/${z}/${x}/${y}${query(question)}`, call);
+    return this.#bytes(`${place(id)}/dem/${z}/${x}/${y}`, options);
   }
 
   /** A globe's tile of heights: values on the tile's corners and between, the first row in the north.
@@ -857,8 +845,7 @@ export class Kota {
    * @param {ReadOptions & {size?: number} & Record<string, any>} [options] as demJson
    * @returns {Promise<Answer>} */
   demGeodetic(id, z, x, y, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/dem/geodetic/${z}/${x}/${y}${query(question)}`, call);
+    return this.#bytes(`${place(id)}/dem/geodetic/${z}/${x}/${y}`, options);
   }
 
   /** 3D Tiles 1.1 of the mesh layers; viewers ask it by themselves.
@@ -873,8 +860,7 @@ export class Kota {
    * @param {ReadOptions & {step?: number, v?: number}} [options]
    * @returns {Promise<Answer>} `buffer` */
   layerGlb(id, layer, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/3dtiles/${encodeURIComponent(layer)}.glb${query(question)}`, call);
+    return this.#bytes(`${place(id)}/3dtiles/${encodeURIComponent(layer)}.glb`, options);
   }
 
   /** What readers of quantized-mesh ask first; Cesium does by itself, of the folder's address.
@@ -889,8 +875,7 @@ export class Kota {
    * @param {ReadOptions & {extensions?: string, layer?: string, v?: number}} [options]
    * @returns {Promise<Answer>} */
   terrain(id, z, x, y, options = {}) {
-    const { call, question } = asRead(options);
-    return this.get(`${place(id)}/terrain/${z}/${x}/${y}.terrain${query(question)}`, call);
+    return this.#bytes(`${place(id)}/terrain/${z}/${x}/${y}.terrain`, options);
   }
 
   /** The tiles of a map (XYZ) that a change has touched, for `map.refreshTiles` and the like.

@@ -73,6 +73,7 @@
     X(patch_events_get)                                                                            \
     X(patch_view_get)                                                                              \
     X(patch_surface_get)                                                                           \
+    X(patch_granules_get)                                                                          \
     X(model_get)                                                                                   \
     X(models_get)                                                                                  \
     X(model_put)                                                                                   \

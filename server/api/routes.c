@@ -175,6 +175,8 @@ const struct api_route api_routes[] = {
     READ_ON_WORKER("patchView", PATCH "/view.png", patch_view_get, "The patch as it looks now."),
     READ_ON_WORKER("patchSurface", PATCH "/surface.f32", patch_surface_get,
                    "The surface of a patch as it is now, for renderers."),
+    READ_ON_WORKER("patchGranules", PATCH "/granules", patch_granules_get,
+                   "The granules of a patch as they are now, for renderers."),
     WRITE("postImpact", IMPACTS, METHOD_POST, LOCALE "/impacts", impacts_post, HTTP_ON_WORKER,
           4 * KIB,
           "A body hits the ground: a crater at once, refined by granules where that can be."),

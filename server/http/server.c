@@ -116,17 +116,18 @@ static enum err_code make_cors(struct http_server *server, const char *origin, s
             break;
     }
     server->cors_origins = strcmp(origin, "*") == 0 ? NULL : origin;
-    server->cors_length = (size_t)snprintf(
-        server->cors, sizeof server->cors,
-        "%sAccess-Control-Expose-Headers: Accept-Ranges, Content-Range, "
-        "Kota-Revision, Kota-Offset, Kota-Scale, "
-        "Kota-Rect, Kota-Grid, Kota-State, Kota-Cols, Kota-Rows, Kota-Spacing, Kota-Origin, "
-        "Kota-Staleness, Kota-Layout, ETag, Location, X-Request-Id, Retry-After, "
-        "Idempotency-Replayed, "
-        "Server-Timing\r\n",
-        server->cors_origins ? "Vary: Origin\r\n"
-                             : "Access-Control-Allow-Origin: *\r\n"
-                               "Timing-Allow-Origin: *\r\n");
+    server->cors_length =
+        (size_t)snprintf(server->cors, sizeof server->cors,
+                         "%sAccess-Control-Expose-Headers: Accept-Ranges, Content-Range, "
+                         "Kota-Revision, Kota-Offset, Kota-Scale, "
+                         "Kota-Rect, Kota-Grid, Kota-State, Kota-Step, Kota-Granules, Kota-Cols, "
+                         "Kota-Rows, Kota-Spacing, Kota-Origin, "
+                         "Kota-Staleness, Kota-Layout, ETag, Location, X-Request-Id, Retry-After, "
+                         "Idempotency-Replayed, "
+                         "Server-Timing\r\n",
+                         server->cors_origins ? "Vary: Origin\r\n"
+                                              : "Access-Control-Allow-Origin: *\r\n"
+                                                "Timing-Allow-Origin: *\r\n");
     CHECK(server->cors_length < sizeof server->cors);
     return ERR_OK;
 }

@@ -146,4 +146,14 @@ static inline float granular_soft(const struct granular_params *params, float ma
     return mass_kg * (float)params->spheres / ((float)particles * params->mass_kg);
 }
 
+/* Bits of a granule's own: its shade, among others. Number from 1. (C. Wellons 2018, lowbias32.) */
+static inline uint32_t granule_hash(uint32_t number)
+{
+    number ^= number >> 16;
+    number *= 0x7feb352du;
+    number ^= number >> 15;
+    number *= 0x846ca68bu;
+    return number ^ number >> 16;
+}
+
 #endif

@@ -444,6 +444,7 @@ static void refuse_all(struct sand *sand)
         waiter->done(waiter->context, err.code, &err, NULL, false);
         free(waiter);
     }
+    granules_refuse(sand);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -455,7 +456,7 @@ static void rest(struct sand *sand, double seconds)
         return;
     pthread_mutex_lock(&sand->mutex);
     if (!sand->first && !sand->is_stopping && !sand_pools_wanted(sand) &&
-        !atomic_load(&sand->live.is_wanted)) {
+        !sand->has_granule_waits && !atomic_load(&sand->live.is_wanted)) {
         if (seconds > 1e6) {
             pthread_cond_wait(&sand->is_wanted, &sand->mutex);
         } else {
@@ -487,8 +488,10 @@ static double turn(struct sand *sand)
     manager_each(sand->manager, look_at_lease, sand);
     next_s = manager_tick(sand->manager, monotonic_s());
     live_begin(sand);
+    granules_begin(sand);
     is_asked = sand_spheres_serve(sand);
     live_make(sand);
+    granules_make(sand);
     sand->ticks++;
     sand_publish_stats(sand);
     if (is_asked)
@@ -728,6 +731,7 @@ void sand_destroy(struct sand *sand)
         return;
     CHECK(sand->is_over);
     live_finish(&sand->live);
+    granules_finish(sand);
     report_table_finish(&sand->reports);
     repeats_destroy(sand->repeats);
     pthread_cond_destroy(&sand->is_wanted);

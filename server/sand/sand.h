@@ -104,6 +104,34 @@ enum err_code sand_submit(struct sand *sand, struct sand_order *order, struct er
 enum err_code sand_patch_spheres(struct sand *sand, uint64_t number, float (**spheres)[4],
                                  uint32_t *count, struct err *err);
 
+/* One granule as it is drawn. */
+struct granule_shown {
+    /* place in the locale's frame, orientation x y z w, radius of its spheres, and a lightness
+     * 0..1 of its own that stays */
+    float numbers[9];
+    uint64_t moved_step; /* of the first value in which it was as it is */
+};
+
+/* All granules of a patch, by their numbers. Immutable, counted. */
+struct granule_set {
+    uint32_t refs;   /* atomic */
+    uint64_t serial; /* of the report that it is at least as new as */
+    uint64_t step;   /* grows with each value that differs from the one before */
+    uint32_t count;
+    struct granule_shown granules[];
+};
+struct granule_set *granule_set_ref(struct granule_set *set);
+void granule_set_unref(struct granule_set *set); /* NULL is fine */
+
+/*
+ * The granules of a patch, not older than its newest report or 50 ms. done is called once: at once,
+ * by this thread, where they are there; else by the sand thread, while the caller holds no thread.
+ * The set is borrowed; NULL: ERR_CONFLICT (the patch has none), ERR_BUSY, ERR_NO_MEMORY.
+ */
+typedef void (*granules_done)(void *context, const struct err *err, const struct granule_set *set);
+void sand_granules_ask(struct sand *sand, const struct patch_report *report, granules_done done,
+                       void *context);
+
 /* ---- what can be known, any thread ----------------------------------------------------------- */
 
 /* The newest report, a reference; NULL when the locale has no such patch. */

@@ -1,7 +1,7 @@
 /*
  * What the files of the sand thread share: sand.c has the queue and the thread, sand_pool.c the
  * device and its pools, sand_leave.c bodies that become layers, sand_spheres.c the waiting orders
- * for spheres, sand_live.c ground as it moves.
+ * for spheres, sand_live.c ground as it moves, sand_granules.c granules for who draws them.
  */
 #ifndef KOTA_SAND_SAND_DATA_H
 #define KOTA_SAND_SAND_DATA_H
@@ -13,9 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct node;        /* of the queue, sand.c */
-struct waiter;      /* for the end of a patch, sand.c */
-struct live_ground; /* sand_live.c */
+struct node;           /* of the queue, sand.c */
+struct waiter;         /* for the end of a patch, sand.c */
+struct live_ground;    /* sand_live.c */
+struct granule_keeper; /* sand_granules.c */
 
 /* An order for the spheres of a patch, sand_spheres.c. */
 struct sphere_wait {
@@ -80,6 +81,8 @@ struct sand {
     struct node *first, **last;
     size_t queued;
     struct sphere_wait *spheres;
+    struct granule_keeper *granules;
+    bool has_granule_waits; /* the sand thread does not sleep */
     struct sand_pool pools[SCALE_COUNT];
     bool has_thread;
     bool is_in_driver, is_left; /* left in the driver at the end: it touches nothing any more */
@@ -151,5 +154,15 @@ void live_report(struct live *live, struct patch_report *report);
 void live_begin(struct sand *sand);
 /* Makes the values whose spheres have come: after it. */
 void live_make(struct sand *sand);
+
+/* ---- sand_granules.c, on the sand thread ----------------------------------------------------- */
+
+/* Orders the spheres of what is asked for: before sand_spheres_serve. */
+void granules_begin(struct sand *sand);
+/* Publishes what has come, and answers: after it. */
+void granules_make(struct sand *sand);
+/* Answers all that wait: the end has begun. */
+void granules_refuse(struct sand *sand);
+void granules_finish(struct sand *sand);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * The client library against a real daemon: every call once, many calls, and a daemon that goes.
- */
+/* The client library against a real daemon: every call once, many calls, a daemon that goes. */
 #include "client/lib/kota.h"
 #include "support/kotad_process.h"
 
@@ -644,6 +642,7 @@ static void every_daemon_has_an_answer(void **state)
         kota_docs(),
         kota_model("tetra"),
         kota_patch_surface("yard", 1, 2),
+        kota_patch_granules("yard", 1, (const uint64_t[]){2}),
         kota_request_new("GET", "/v9/unknown"),
         kota_request_new("OPTIONS", "/v1/limits"),
         kota_request_new("HEAD", "/v1/limits"),

@@ -298,6 +298,8 @@ test("models and patches of sand", async () => {
   await kota.patchView("beach", n, { width: 64, height: 48 }).catch(unlessEarly);
   const surface = await kota.patchSurface("beach", n, { per_cell: 2 }).catch(unlessEarly);
   if (surface) assert.ok(surface.headers.get("kota-rect"));
+  const granules = await kota.patchGranules("beach", n, { since: 0 });
+  assert.ok(granules.headers.get("kota-step"));
   const end = await kota.deletePatch("beach", n, { discard: true });
   assert.ok(end.state);
   await kota.deleteModel("js-solid");

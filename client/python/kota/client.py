@@ -684,6 +684,16 @@ class Client:
             answer.kind, answer.shape = "f", (rows, cols)
         return answer
 
+    def patch_granules(self, locale: str, patch: int, since: Optional[int] = None,
+                       **options: Any) -> Answer:
+        """The granules as they are now, in `body`: 9 float32 each, little-endian.
+
+        since: the Kota-Step of an earlier answer; only those that moved, each after its number.
+        """
+        if since is not None:
+            options["since"] = since
+        return self.call("GET", _place(locale, "patches", patch, "granules"), **options)
+
     # ---- events ----------------------------------------------------------------------------------
 
     def events(self, since: Optional[int] = None, **options: Any) -> Feed:

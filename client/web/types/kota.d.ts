@@ -31,8 +31,7 @@ export class Kota {
     call(method: string, path: string, options?: CallOptions): Promise<Answer>;
     /** @param {string} path @param {CallOptions} [options] @returns {Promise<Answer>} */
     get(path: string, options?: CallOptions): Promise<Answer>;
-    /**
-     * @param {string} path @param {any} json @param {CallOptions} [options] @returns {Promise<Answer>}
+    /** @param {string} path @param {any} json @param {CallOptions} [options] @returns {Promise<Answer>}
      */
     post(path: string, json: any, options?: CallOptions): Promise<Answer>;
     /** @param {ReadOptions} [options] @returns {Promise<{status: "ok"}>} the process lives */
@@ -49,8 +48,7 @@ export class Kota {
     }>;
     /** @param {ReadOptions} [options] @returns {Promise<string>} Prometheus text */
     metrics(options?: ReadOptions): Promise<string>;
-    /**
-     * The daemon's version and all its calls.
+    /** The daemon's version and all its calls.
      * @param {ReadOptions} [options]
      * @returns {Promise<{version: string,
      *   calls: {name: string, method: string, path: string, summary: string}[]}>}
@@ -66,8 +64,7 @@ export class Kota {
     }>;
     /** @param {ReadOptions} [options] @returns {Promise<Record<string, number>>} limits in force */
     limits(options?: ReadOptions): Promise<Record<string, number>>;
-    /**
-     * @param {ReadOptions & {after?: number, limit?: number}} [options]
+    /** @param {ReadOptions & {after?: number, limit?: number}} [options]
      * @returns {Promise<any>} the last writes, in `entries`, and `next` */
     audit(options?: ReadOptions & {
         after?: number;
@@ -120,8 +117,7 @@ export class Kota {
     layer(id: string, layer: string, options?: ReadOptions & {
         format?: string;
     }): Promise<Answer>;
-    /**
-     * Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
+    /** Uploads a layer. Options of the file (cols, rows, spacing, origin, role, up, …) are among the
      * others; arrays are written with commas. Of a mesh `frame` and `gravity` say where gravity runs:
      * a planet is { frame: "spherical" }.
      * @param {string} id @param {string} layer @param {ArrayBuffer|ArrayBufferView|string} body
@@ -131,8 +127,7 @@ export class Kota {
     putLayer(id: string, layer: string, body: ArrayBuffer | ArrayBufferView | string, type: string, options?: WriteOptions & LayerOptions & Record<string, any>): Promise<Locale>;
     /** @param {string} id @param {string} layer @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLayer(id: string, layer: string, options?: WriteOptions): Promise<void>;
-    /**
-     * Moves a mesh layer: the whole pose, translation in metres, and yaw about gravity in degrees or a
+    /** Moves a mesh layer: the whole pose, translation in metres, and yaw about gravity in degrees or a
      * rotation, a unit quaternion x y z w.
      * @param {string} id @param {string} layer
      * @param {{translation: [number, number, number], yaw_deg?: number,
@@ -144,8 +139,7 @@ export class Kota {
         yaw_deg?: number;
         rotation?: [number, number, number, number];
     }, options?: WriteOptions): Promise<any>;
-    /**
-     * Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that
+    /** Polygons of a mesh layer, some added and some removed in one revision. Numbers are those that
      * contacts and hits tell; a removed one is not given again.
      * @param {string} id @param {string} layer
      * @param {{polygons?: [number, number, number][][], remove?: number[]}} change
@@ -204,8 +198,7 @@ export class Kota {
         revision: number;
         rects: number[][];
     }>;
-    /**
-     * @param {string} id @param {number} x @param {number} y
+    /** @param {string} id @param {number} x @param {number} y
      * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number} & HeightItem>} */
     getHeight(id: string, x: number, y: number, options?: GroundOptions & {
@@ -216,8 +209,7 @@ export class Kota {
         locale: string;
         revision: number;
     } & HeightItem>;
-    /**
-     * @param {string} id @param {number[][]} points [x, y] each
+    /** @param {string} id @param {number[][]} points [x, y] each
      * @param {GroundOptions & {interp?: Interp, fields?: string[], layer?: string}} [options]
      * @returns {Promise<Results<HeightItem>>} */
     height(id: string, points: number[][], options?: GroundOptions & {
@@ -225,8 +217,7 @@ export class Kota {
         fields?: string[];
         layer?: string;
     }): Promise<Results<HeightItem>>;
-    /**
-     * @param {string} id @param {number[][]} path corners
+    /** @param {string} id @param {number[][]} path corners
      * @param {GroundOptions & {samples?: number, step?: number, interp?: Interp, layer?: string}} options
      * @returns {Promise<Results<any>>} */
     profile(id: string, path: number[][], options: GroundOptions & {
@@ -235,8 +226,7 @@ export class Kota {
         interp?: Interp;
         layer?: string;
     }): Promise<Results<any>>;
-    /**
-     * @param {string} id @param {number} x @param {number} y @param {number} z
+    /** @param {string} id @param {number} x @param {number} y @param {number} z
      * @param {GroundOptions & Reach & {layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number} & ContactItem>} */
     getContact(id: string, x: number, y: number, z: number, options?: GroundOptions & Reach & {
@@ -245,16 +235,14 @@ export class Kota {
         locale: string;
         revision: number;
     } & ContactItem>;
-    /**
-     * Floors below and ceilings above.
+    /** Floors below and ceilings above.
      * @param {string} id @param {number[][]} points [x, y, z] each
      * @param {GroundOptions & Reach & {layer?: string}} [options]
      * @returns {Promise<Results<ContactItem>>} */
     contact(id: string, points: number[][], options?: GroundOptions & Reach & {
         layer?: string;
     }): Promise<Results<ContactItem>>;
-    /**
-     * Planes under footprints of three points and more.
+    /** Planes under footprints of three points and more.
      * @param {string} id @param {number[][][]} footprints
      * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string}} [options]
      * @returns {Promise<Results<any>>} */
@@ -263,8 +251,7 @@ export class Kota {
         max_distance?: number;
         layer?: string;
     }): Promise<Results<any>>;
-    /**
-     * @param {string} id @param {number[]} origin @param {number[]} direction
+    /** @param {string} id @param {number[]} origin @param {number[]} direction
      * @param {GroundOptions & {t_max?: number, mode?: "closest"|"any", layer?: string}} [options]
      * @returns {Promise<{locale: string, revision: number} & RayItem>} */
     getRay(id: string, origin: number[], direction: number[], options?: GroundOptions & {
@@ -275,8 +262,7 @@ export class Kota {
         locale: string;
         revision: number;
     } & RayItem>;
-    /**
-     * With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
+    /** With mode "all" each result has `hits`, all along the ray in order, up to hits_max of them.
      * @param {string} id @param {Ray[]} rays
      * @param {GroundOptions & {mode?: "closest"|"any"|"all", hits_max?: number, layer?: string,
      *   trace?: boolean}} [options]
@@ -289,15 +275,13 @@ export class Kota {
     }): Promise<Results<RayItem & {
         hits?: any[];
     }>>;
-    /**
-     * @param {string} id @param {number[]} from @param {number[]} to
+    /** @param {string} id @param {number[]} from @param {number[]} to
      * @param {GroundOptions & {layer?: string}} [options]
      * @returns {Promise<any>} */
     getLos(id: string, from: number[], to: number[], options?: GroundOptions & {
         layer?: string;
     }): Promise<any>;
-    /**
-     * Lines of sight; with mode "all" each result has `hits`, all that is between.
+    /** Lines of sight; with mode "all" each result has `hits`, all that is between.
      * @param {string} id @param {{from: number[], to: number[]}[]} segments
      * @param {GroundOptions & {mode?: "closest"|"all", hits_max?: number, layer?: string}} [options]
      * @returns {Promise<Results<any>>} */
@@ -309,8 +293,7 @@ export class Kota {
         hits_max?: number;
         layer?: string;
     }): Promise<Results<any>>;
-    /**
-     * Does a light reach these points, and what is between?
+    /** Does a light reach these points, and what is between?
      * @param {string} id @param {number[][]} points @param {{direction: number[]}|{position: number[]}}
      *   light @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<Results<{lit: boolean, occluder: any}>>} */
@@ -324,8 +307,7 @@ export class Kota {
         lit: boolean;
         occluder: any;
     }>>;
-    /**
-     * What moved shapes touch first; places are of their middles.
+    /** What moved shapes touch first; places are of their middles.
      * @param {string} id @param {{shape?: Shape, from: number[], to: number[]}[]} items
      * @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<Results<TouchItem>>} */
@@ -590,6 +572,13 @@ export class Kota {
      * @returns {Promise<Answer>} float32, little-endian */
     patchSurface(id: string, n: number, options?: ReadOptions & {
         per_cell?: number;
+    }): Promise<Answer>;
+    /** The granules of a patch as they are now, 9 float32 each, with its headers (Kota-Step,
+     * Kota-Granules, Kota-State). With `since`, a Kota-Step, only those that moved, each after its
+     * number. @param {string} id @param {number} n @param {ReadOptions & {since?: number}} [options]
+     * @returns {Promise<Answer>} */
+    patchGranules(id: string, n: number, options?: ReadOptions & {
+        since?: number;
     }): Promise<Answer>;
     /** A block as a picture or as float32, with its headers (ETag, Kota-Scale, Kota-Offset).
      * @param {string} id @param {number} level @param {number} column @param {number} row

@@ -45,15 +45,6 @@ static const struct colour body_colours[] = {{0.40, 0.085, 0.04}, {0.07, 0.17, 0
                                              {0.33, 0.32, 0.30},  {0.09, 0.22, 0.09},
                                              {0.42, 0.30, 0.04},  {0.22, 0.11, 0.26}};
 
-static uint32_t hash(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
-
 /* ---- the sun's map --------------------------------------------------------------------------- */
 
 struct bounds2 {
@@ -228,7 +219,7 @@ void view_light_free(struct view *view)
 
 static struct colour granule_colour(const struct view *view, uint32_t sphere)
 {
-    uint32_t h = hash(sphere / view->scene->spheres_of_granule + 1);
+    uint32_t h = granule_hash(sphere / view->scene->spheres_of_granule + 1);
     const struct colour base = looks[view->scene->material].colour;
     const double spread = looks[view->scene->material].spread;
     double light = 0.98 - spread / 2 + spread * (h & 0xff) / 255,
@@ -249,7 +240,8 @@ static double grain(struct vec3 at, double cell)
         uint32_t column = (uint32_t)(int64_t)floor(x) + (uint32_t)(i & 1);
         uint32_t row = (uint32_t)(int64_t)floor(y) + (uint32_t)(i >> 1);
 
-        value[i] = (hash(column * 0x9e3779b1u + hash(row)) & 0xffff) / 65535.0 - 0.5;
+        value[i] =
+            (granule_hash(column * 0x9e3779b1u + granule_hash(row)) & 0xffff) / 65535.0 - 0.5;
     }
     return (1 - t) * ((1 - s) * value[0] + s * value[1]) + t * ((1 - s) * value[2] + s * value[3]);
 }
