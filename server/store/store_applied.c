@@ -224,9 +224,8 @@ enum err_code store_forget_locale(struct store *store, const char *locale, struc
 
     CHECK(store->is_in_transaction && !store->has_failed);
     forget_pending(cache, locale);
-    for (size_t i = cache->layer_count; i-- > 0;)
-        if (strcmp(cache->layers[i].locale, locale) == 0)
-            row_cache_remove_layer(cache, &cache->layers[i]);
+    while (row && row->first)
+        row_cache_remove_layer(cache, row->first);
     if (run_on_locale(store, "DELETE FROM tile WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM layer WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM edit WHERE locale = ?1", locale, err) ||

@@ -48,11 +48,16 @@ enum {
 struct row_cache_locale {
     struct store_locale row;
     uint64_t applied_rev, log_first, log_last;
+    uint64_t log_next; /* store_load: the next revision of its log */
     uint32_t layers;
-    bool is_damaged; /* found by store_load: its tiles and files are not written */
+    bool is_damaged;                /* found by store_load: its tiles and files are not written */
+    struct row_cache_layer *first;  /* in the order of their positions */
+    size_t at;                      /* in locales */
+    struct row_cache_locale *chain; /* of those with its hash */
 };
 
 struct row_cache_layer {
+    struct row_cache_layer *next; /* of the locale */
     char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1];
     uint32_t position;
     enum store_layer_kind kind;
@@ -99,13 +104,13 @@ struct old_file {
 };
 
 struct row_cache {
-    struct row_cache_locale *locales;
-    struct row_cache_layer *layers;
+    struct row_cache_locale **locales; /* they stay where they are, as their layers do */
+    struct row_cache_locale **chains;  /* [chain_count], a power of two; by the hash of the id */
+    size_t chain_count;
     struct row_cache_pin *pins;
     struct row_cache_pin_layer *pin_layers;
     struct row_cache_pending *pending; /* rising sequence */
-    size_t sorted_count;               /* of locales */
-    size_t locale_count, locale_room, layer_count, layer_room, pending_count, pending_room;
+    size_t locale_count, locale_room, pending_count, pending_room;
     size_t pin_count, pin_room, pin_layer_count, pin_layer_room;
     uint64_t models;
     uint64_t behind_tiles, pending_bytes;
@@ -235,11 +240,15 @@ enum err_code row_cache_load(struct store *store, row_cache_damage damage, void 
                              struct err *err);
 void row_cache_free(struct row_cache *cache);
 
-struct row_cache_locale *row_cache_locale(struct row_cache *cache, const char *id); /* NULL: none */
-struct row_cache_layer *row_cache_layer(struct row_cache *cache, const char *locale,
+/* NULL: none. */
+struct row_cache_locale *row_cache_locale(const struct row_cache *cache, const char *id);
+struct row_cache_layer *row_cache_layer(const struct row_cache *cache, const char *locale,
                                         const char *id);
+/* The first layer of a locale, which need not be there; the others follow by `next`. */
+struct row_cache_layer *row_cache_first(const struct row_cache *cache, const char *locale);
 
-/* A new one, with its ids set; NULL without memory. */
+/* A new one, with its ids set, a layer as the last of a locale that is there; NULL without memory.
+ */
 struct row_cache_locale *row_cache_add_locale(struct row_cache *cache, const char *id);
 struct row_cache_layer *row_cache_add_layer(struct row_cache *cache, const char *locale,
                                             const char *id);

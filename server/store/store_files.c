@@ -455,9 +455,11 @@ static bool is_named(const struct store *store, const char *file)
 {
     const struct row_cache *cache = &store->cache;
 
-    for (size_t i = 0; i < cache->layer_count; i++)
-        if (names_file(store, &cache->layers[i], file))
-            return true;
+    for (size_t i = 0; i < cache->locale_count; i++)
+        for (const struct row_cache_layer *layer = cache->locales[i]->first; layer;
+             layer = layer->next)
+            if (names_file(store, layer, file))
+                return true;
     for (size_t i = 0; i < cache->pin_layer_count; i++)
         if (names_file(store, &cache->pin_layers[i].layer, file))
             return true;

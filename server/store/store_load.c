@@ -33,8 +33,7 @@ struct load {
     struct tile_readers *readers;
     struct err *err;
     uint64_t damages;
-    struct err lost;    /* damage of no known locale */
-    uint64_t *log_next; /* of each locale: the next revision of its log */
+    struct err lost; /* damage of no known locale */
     /* missing locales that rows name, reported once each; more are not reported */
     char missing[MISSING_MAX][STORE_ID_MAX + 1];
     size_t missing_count;
@@ -116,7 +115,7 @@ static void check_row(struct load *load, sqlite3_stmt *row)
     bool is_good = edit_row_read(row, &edit);
     struct row_cache_locale *locale = row_cache_locale(cache, edit.locale);
     bool has_codec = sqlite3_column_type(row, EDIT_COLUMN_COUNT) != SQLITE_NULL;
-    uint64_t *next = locale ? &load->log_next[locale - cache->locales] : NULL;
+    uint64_t *next = locale ? &locale->log_next : NULL;
     char message[224];
 
     if (is_good && next && edit.revision == *next &&
@@ -150,7 +149,7 @@ static enum err_code check_log(struct load *load)
     int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
 
     for (size_t i = 0; i < cache->locale_count; i++)
-        load->log_next[i] = cache->locales[i].log_first;
+        cache->locales[i]->log_next = cache->locales[i]->log_first;
     if (rc == SQLITE_OK)
         while ((rc = sqlite3_step(row)) == SQLITE_ROW)
             check_row(load, row);
@@ -161,15 +160,15 @@ static enum err_code check_log(struct load *load)
     }
     sqlite3_finalize(row);
     for (size_t i = 0; i < cache->locale_count; i++) {
-        const struct row_cache_locale *locale = &cache->locales[i];
+        const struct row_cache_locale *locale = cache->locales[i];
 
         if (locale->is_damaged ||
-            (load->log_next[i] == locale->log_last + 1 &&
+            (locale->log_next == locale->log_last + 1 &&
              (locale->log_last == 0 || locale->log_last == locale->row.revision)))
             continue;
         snprintf(message, sizeof message, "locale %s: it is at revision %llu, its log ends at %llu",
                  locale->row.id, (unsigned long long)locale->row.revision,
-                 (unsigned long long)load->log_next[i] - 1);
+                 (unsigned long long)locale->log_next - 1);
         report(load, locale->row.id, message);
     }
     return (rc & 0xff) == SQLITE_NOMEM
@@ -265,12 +264,9 @@ static struct tiles_loaded *state_of(struct states *states, const char *id)
 /* Is the mesh of a pin that of the locale's layer as it is? */
 static bool is_current(const struct row_cache *cache, const struct row_cache_pin_layer *pin)
 {
-    const struct row_cache_layer *layer = &pin->layer, *now = NULL;
+    const struct row_cache_layer *layer = &pin->layer;
+    const struct row_cache_layer *now = row_cache_layer(cache, layer->locale, layer->id);
 
-    for (size_t i = 0; i < cache->layer_count && !now; i++)
-        if (strcmp(cache->layers[i].id, layer->id) == 0 &&
-            strcmp(cache->layers[i].locale, layer->locale) == 0)
-            now = &cache->layers[i];
     if (!now || now->kind != STORE_MESH || now->role != layer->role ||
         memcmp(now->gravity, layer->gravity, sizeof now->gravity) != 0 ||
         memcmp(now->mesh, layer->mesh, sizeof now->mesh) != 0 ||
@@ -319,12 +315,9 @@ static enum err_code load_layers(struct load *load, const struct row_cache_local
                                  struct states *states, struct store_loaded_layer *layers,
                                  size_t *count, struct err *err)
 {
-    const struct row_cache *cache = &load->store->cache;
-
-    for (size_t i = 0; i < cache->layer_count; i++)
-        if (strcmp(cache->layers[i].locale, locale->row.id) == 0 &&
-            load_layer(load, locale->row.triangulation, &cache->layers[i], NULL, states,
-                       &layers[(*count)++], err))
+    for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next)
+        if (load_layer(load, locale->row.triangulation, layer, NULL, states, &layers[(*count)++],
+                       err))
             return err->code;
     return ERR_OK;
 }
@@ -493,14 +486,16 @@ static uint64_t tiles_of(const struct row_cache *cache)
 {
     uint64_t tiles = 0;
 
-    for (size_t i = 0; i < cache->layer_count; i++) {
-        struct heightfield_tile_layout layout;
+    for (size_t i = 0; i < cache->locale_count; i++)
+        for (const struct row_cache_layer *layer = cache->locales[i]->first; layer;
+             layer = layer->next) {
+            struct heightfield_tile_layout layout;
 
-        if (cache->layers[i].kind != STORE_HEIGHTFIELD)
-            continue;
-        layout = heightfield_tile_layout(&cache->layers[i].spec);
-        tiles += (uint64_t)layout.tile_cols * layout.tile_rows;
-    }
+            if (layer->kind != STORE_HEIGHTFIELD)
+                continue;
+            layout = heightfield_tile_layout(&layer->spec);
+            tiles += (uint64_t)layout.tile_cols * layout.tile_rows;
+        }
     return tiles;
 }
 
@@ -523,9 +518,6 @@ static enum err_code load_all(struct load *load)
     if (row_cache_load(load->store, report, load, load->err))
         return load->err->code;
     atomic_store(&load->store->tiles_to_load, tiles_of(cache));
-    load->log_next = calloc(cache->locale_count + 1, sizeof *load->log_next);
-    if (!load->log_next)
-        return err_set(load->err, ERR_NO_MEMORY, "no memory to check the log");
     if (check_log(load) || check_tile_owners(load) ||
         applied_check(load->store, report, load, load->err) ||
         pins_check(load->store, report, load, load->err))
@@ -536,7 +528,7 @@ static enum err_code load_all(struct load *load)
     if (!load->readers)
         return load->err->code;
     for (size_t i = 0; i < cache->locale_count; i++)
-        if (load_locale(load, &cache->locales[i]))
+        if (load_locale(load, cache->locales[i]))
             return load->err->code;
     return give_log(load);
 }
@@ -551,7 +543,6 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
         sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
     load_all(&load);
     tile_readers_close(load.readers);
-    free(load.log_next);
     if (store->is_read_only)
         sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
     store->is_loaded = true;

@@ -88,23 +88,25 @@ static enum err_code write_all(struct store *store, store_field_of field_of, voi
 {
     struct row_cache *cache = &store->cache;
 
-    for (size_t i = 0; i < cache->layer_count; i++) {
-        struct row_cache_layer *layer = &cache->layers[i];
-        const struct row_cache_locale *locale = row_cache_locale(cache, layer->locale);
-        const struct heightfield *field;
+    for (size_t i = 0; i < cache->locale_count; i++) {
+        const struct row_cache_locale *locale = cache->locales[i];
 
-        if (!layer->behind || locale->is_damaged)
-            continue;
-        field = field_of(context, layer->locale, layer->id);
-        if (!field)
-            row_cache_clear_behind(cache, layer);
-        else if (tiles_write_behind(store, layer, field, locale->row.revision, true, err))
-            return err->code;
+        for (struct row_cache_layer *layer = locale->first; layer; layer = layer->next) {
+            const struct heightfield *field;
+
+            if (!layer->behind || locale->is_damaged)
+                continue;
+            field = field_of(context, layer->locale, layer->id);
+            if (!field)
+                row_cache_clear_behind(cache, layer);
+            else if (tiles_write_behind(store, layer, field, locale->row.revision, true, err))
+                return err->code;
+        }
     }
     if (store_drop_logged(store, is_whole, store, err))
         return err->code;
     for (size_t i = 0; i < cache->locale_count; i++) {
-        struct row_cache_locale *locale = &cache->locales[i];
+        struct row_cache_locale *locale = cache->locales[i];
 
         if (locale->is_damaged)
             continue;

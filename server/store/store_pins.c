@@ -410,9 +410,8 @@ enum err_code store_put_pin(struct store *store, const char *locale_id, const ch
     pin->layers = locale->layers;
     if (write_pin(store, pin, err))
         return err->code;
-    for (size_t i = 0; i < cache->layer_count; i++)
-        if (strcmp(cache->layers[i].locale, locale_id) == 0 &&
-            put_layer(store, name, locale->row.revision, &cache->layers[i], poses, count, err))
+    for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next)
+        if (put_layer(store, name, locale->row.revision, layer, poses, count, err))
             return err->code;
     return write_count(store, err);
 }

@@ -64,73 +64,121 @@ static bool reserve(void **items, size_t count, size_t *room, size_t bytes)
 
 void row_cache_free(struct row_cache *cache)
 {
-    for (size_t i = 0; i < cache->layer_count; i++)
-        free(cache->layers[i].behind);
+    for (size_t i = 0; i < cache->locale_count; i++) {
+        struct row_cache_locale *locale = cache->locales[i];
+
+        for (struct row_cache_layer *layer = locale->first, *next; layer; layer = next) {
+            next = layer->next;
+            free(layer->behind);
+            free(layer);
+        }
+        free(locale);
+    }
     free(cache->locales);
-    free(cache->layers);
+    free(cache->chains);
     free(cache->pins);
     free(cache->pin_layers);
     free(cache->pending);
     memset(cache, 0, sizeof *cache);
 }
 
-/* Rows that were read are in the order of their ids, unless one is damaged; others follow. */
-struct row_cache_locale *row_cache_locale(struct row_cache *cache, const char *id)
+/* The chain of an id: FNV-1a. */
+static struct row_cache_locale **chain_of(const struct row_cache *cache, const char *id)
 {
-    size_t low = 0, high = cache->sorted_count;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(cache->locales[middle].row.id, id);
-
-        if (order == 0)
-            return &cache->locales[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = 0; i < cache->locale_count; i++)
-        if (strcmp(cache->locales[i].row.id, id) == 0)
-            return &cache->locales[i];
-    return NULL;
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
+    return &cache->chains[(hash ^ hash >> 32) & (cache->chain_count - 1)];
 }
 
-struct row_cache_layer *row_cache_layer(struct row_cache *cache, const char *locale, const char *id)
+struct row_cache_locale *row_cache_locale(const struct row_cache *cache, const char *id)
 {
-    for (size_t i = 0; i < cache->layer_count; i++)
-        if (strcmp(cache->layers[i].locale, locale) == 0 && strcmp(cache->layers[i].id, id) == 0)
-            return &cache->layers[i];
-    return NULL;
+    struct row_cache_locale *locale = cache->chain_count ? *chain_of(cache, id) : NULL;
+
+    while (locale && strcmp(locale->row.id, id) != 0)
+        locale = locale->chain;
+    return locale;
+}
+
+struct row_cache_layer *row_cache_layer(const struct row_cache *cache, const char *locale,
+                                        const char *id)
+{
+    struct row_cache_layer *layer = row_cache_first(cache, locale);
+
+    while (layer && strcmp(layer->id, id) != 0)
+        layer = layer->next;
+    return layer;
+}
+
+struct row_cache_layer *row_cache_first(const struct row_cache *cache, const char *locale)
+{
+    const struct row_cache_locale *of = row_cache_locale(cache, locale);
+
+    return of ? of->first : NULL;
+}
+
+static void put_into_chain(struct row_cache *cache, struct row_cache_locale *locale)
+{
+    struct row_cache_locale **chain = chain_of(cache, locale->row.id);
+
+    locale->chain = *chain;
+    *chain = locale;
+}
+
+/* At least as many chains as locales. */
+static bool reserve_chains(struct row_cache *cache)
+{
+    size_t count = cache->chain_count ? 2 * cache->chain_count : 64;
+    struct row_cache_locale **chains;
+
+    if (cache->locale_count < cache->chain_count)
+        return true;
+    chains = calloc(count, sizeof *chains);
+    if (!chains)
+        return false;
+    free(cache->chains);
+    cache->chains = chains;
+    cache->chain_count = count;
+    for (size_t i = 0; i < cache->locale_count; i++)
+        put_into_chain(cache, cache->locales[i]);
+    return true;
 }
 
 struct row_cache_locale *row_cache_add_locale(struct row_cache *cache, const char *id)
 {
-    struct row_cache_locale *locale;
+    struct row_cache_locale *locale = NULL;
     void *items = cache->locales;
 
-    if (!reserve(&items, cache->locale_count, &cache->locale_room, sizeof *locale))
+    if (reserve(&items, cache->locale_count, &cache->locale_room, sizeof locale))
+        cache->locales = items;
+    else
         return NULL;
-    cache->locales = items;
-    locale = &cache->locales[cache->locale_count++];
-    memset(locale, 0, sizeof *locale);
+    if (reserve_chains(cache))
+        locale = calloc(1, sizeof *locale);
+    if (!locale)
+        return NULL;
     snprintf(locale->row.id, sizeof locale->row.id, "%s", id);
     locale->log_first = 1;
+    locale->at = cache->locale_count;
+    cache->locales[cache->locale_count++] = locale;
+    put_into_chain(cache, locale);
     return locale;
 }
 
 struct row_cache_layer *row_cache_add_layer(struct row_cache *cache, const char *locale,
                                             const char *id)
 {
-    struct row_cache_layer *layer;
-    void *items = cache->layers;
+    struct row_cache_locale *of = row_cache_locale(cache, locale);
+    struct row_cache_layer *layer = calloc(1, sizeof *layer), **last;
 
-    if (!reserve(&items, cache->layer_count, &cache->layer_room, sizeof *layer))
+    CHECK(of);
+    if (!layer)
         return NULL;
-    cache->layers = items;
-    layer = &cache->layers[cache->layer_count++];
-    memset(layer, 0, sizeof *layer);
-    snprintf(layer->locale, sizeof layer->locale, "%s", locale);
+    for (last = &of->first; *last; last = &(*last)->next)
+        continue;
+    *last = layer;
+    memcpy(layer->locale, of->row.id, sizeof layer->locale);
     snprintf(layer->id, sizeof layer->id, "%s", id);
     return layer;
 }
@@ -167,21 +215,27 @@ void row_cache_clear_behind(struct row_cache *cache, struct row_cache_layer *lay
 
 void row_cache_remove_layer(struct row_cache *cache, struct row_cache_layer *layer)
 {
-    size_t at = (size_t)(layer - cache->layers);
+    struct row_cache_layer **at = &row_cache_locale(cache, layer->locale)->first;
 
+    while (*at != layer)
+        at = &(*at)->next;
+    *at = layer->next;
     row_cache_clear_behind(cache, layer);
-    cache->layer_count--;
-    memmove(layer, layer + 1, (cache->layer_count - at) * sizeof *layer);
+    free(layer);
 }
 
 void row_cache_remove_locale(struct row_cache *cache, struct row_cache_locale *locale)
 {
-    size_t at = (size_t)(locale - cache->locales);
+    struct row_cache_locale **chain = chain_of(cache, locale->row.id);
+    struct row_cache_locale *last = cache->locales[--cache->locale_count];
 
-    cache->locale_count--;
-    if (at < cache->sorted_count)
-        cache->sorted_count--;
-    memmove(locale, locale + 1, (cache->locale_count - at) * sizeof *locale);
+    CHECK(!locale->first);
+    while (*chain != locale)
+        chain = &(*chain)->chain;
+    *chain = locale->chain;
+    cache->locales[locale->at] = last;
+    last->at = locale->at;
+    free(locale);
 }
 
 /* ---- stale tiles and files ----------------------------------------------------------------- */
@@ -404,7 +458,7 @@ static bool read_layer(struct reading *r, sqlite3_stmt *row)
     }
     memcpy(read.locale, locale, sizeof read.locale);
     memcpy(read.id, id, sizeof read.id);
-    *layer = read;
+    *layer = read; /* the last one of its locale */
     return true;
 }
 
@@ -521,7 +575,6 @@ static bool read_pending(struct reading *r, sqlite3_stmt *row)
 static bool read_store(struct reading *r, sqlite3_stmt *row)
 {
     r->has_store = true;
-    r->store->cache.sorted_count = r->store->cache.locale_count;
     r->store->cache.models = (uint64_t)sqlite3_column_int64(row, 1);
     if (sqlite3_column_int(row, 2) != 1)
         return report(r, "", "the row of the table store is damaged (checksum)");
@@ -580,11 +633,11 @@ static bool count_layers(struct reading *r)
     char what[160];
 
     for (size_t i = 0; i < cache->locale_count; i++) {
-        struct row_cache_locale *locale = &cache->locales[i];
+        struct row_cache_locale *locale = cache->locales[i];
         uint32_t count = 0;
 
-        for (size_t k = 0; k < cache->layer_count; k++)
-            count += strcmp(cache->layers[k].locale, locale->row.id) == 0;
+        for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next)
+            count++;
         if (count == locale->layers || locale->is_damaged)
             continue;
         snprintf(what, sizeof what, "locale %s: %u layers are there of %u", locale->row.id, count,
@@ -626,10 +679,11 @@ enum err_code row_cache_load(struct store *store, row_cache_damage damage, void 
         return err->code;
     }
     for (size_t i = 0; i < before.locale_count; i++) {
-        struct row_cache_locale *locale = row_cache_locale(&store->cache, before.locales[i].row.id);
+        struct row_cache_locale *locale =
+            row_cache_locale(&store->cache, before.locales[i]->row.id);
 
         if (locale)
-            locale->is_damaged |= before.locales[i].is_damaged;
+            locale->is_damaged |= before.locales[i]->is_damaged;
     }
     row_cache_free(&before);
     store->is_cached = true;

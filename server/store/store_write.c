@@ -293,9 +293,8 @@ enum err_code store_drop_layer(struct store *store, const char *locale_id, const
     if (remove_layer(store, layer, err))
         return err->code;
     /* later ones move up, so that the next one's position is the last */
-    for (size_t i = 0; i < cache->layer_count; i++) {
-        layer = &cache->layers[i];
-        if (strcmp(layer->locale, locale_id) != 0 || layer->position <= position)
+    for (layer = locale->first; layer; layer = layer->next) {
+        if (layer->position <= position)
             continue;
         layer->position--;
         if (store_write_layer_row(store, layer, err))
@@ -309,11 +308,10 @@ enum err_code store_drop_layer(struct store *store, const char *locale_id, const
 
 static enum err_code remove_layers(struct store *store, const char *locale, struct err *err)
 {
-    struct row_cache *cache = &store->cache;
+    struct row_cache_layer *layer;
 
-    for (size_t i = cache->layer_count; i-- > 0;)
-        if (strcmp(cache->layers[i].locale, locale) == 0 &&
-            remove_layer(store, &cache->layers[i], err))
+    while ((layer = row_cache_first(&store->cache, locale)) != NULL)
+        if (remove_layer(store, layer, err))
             return err->code;
     return ERR_OK;
 }
