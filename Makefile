@@ -136,7 +136,7 @@ GROUND_PARTS := $(sort $(wildcard $(addprefix server/terrain/,bvh/*.c field/*.c 
 	$(addprefix server/formats/,feed_frames.c float_layout.c polygon/polygon_edit.c polygon/polygon_set.c) \
 	$(addprefix server/json/,json_check.c json_value.c) \
 	$(addprefix server/world/ask/,across.c layer_ask.c locate.c query.c sweep.c) \
-	$(addprefix server/world/values/,bounding_sphere.c layer.c locale.c models.c pins.c placement.c \
+	$(addprefix server/world/values/,bounding_sphere.c layer.c locale.c locale_index.c models.c pins.c placement.c \
 	snapshot.c threads.c)
 GROUND_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(GROUND_SRC) $(GROUND_PARTS)) \
 	$(patsubst $(B)/%,$(B)/pic/%,$(filter %terrain/kernels/floor_query.avx2.o \

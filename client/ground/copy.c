@@ -85,9 +85,10 @@ static struct kota_ground_view *view_create(const struct kota_ground_copy *copy,
     bool is_made = view != NULL;
 
     for (size_t i = 0; is_made && i < snapshot->locale_count; i++) {
-        const struct held_locale *held = copy_find(copy, snapshot->locales[i]->id);
+        const struct locale *locale = snapshot_at(snapshot, i);
+        const struct held_locale *held = copy_find(copy, locale->id);
 
-        view->locales[i].locale = snapshot->locales[i];
+        view->locales[i].locale = locale;
         is_made = set_parts(&view->locales[i], held ? held->following : NULL, &view->has_parts);
         set_ground(&view->locales[i]);
     }
@@ -188,7 +189,7 @@ const struct kota_ground_locale *kota_ground_locale(const struct kota_ground_vie
     const struct world_snapshot *snapshot = view->snapshot;
     size_t after = snapshot_after(snapshot, id);
 
-    return after > 0 && strcmp(snapshot->locales[after - 1]->id, id) == 0
+    return after > 0 && strcmp(snapshot_at(snapshot, after - 1)->id, id) == 0
                ? &view->locales[after - 1]
                : NULL;
 }
@@ -214,7 +215,7 @@ struct kota_ground_copy *kota_ground_open(void)
 {
     struct err ignored = {.code = ERR_OK};
     struct kota_ground_copy *copy = calloc(1, sizeof *copy);
-    struct world_snapshot *snapshot = copy ? snapshot_create(0, 0, &ignored) : NULL;
+    struct world_snapshot *snapshot = copy ? snapshot_create(0, &ignored) : NULL;
     struct kota_ground_view *view = snapshot ? view_create(copy, snapshot, &ignored) : NULL;
 
     if (!view) {
@@ -320,8 +321,10 @@ static bool replace(struct world_snapshot **snapshot, const char *id, struct loc
 static bool update(const struct kota_ground_copy *copy, const struct world_snapshot *now,
                    struct world_snapshot **next, struct err *err)
 {
-    for (size_t i = 0; i < now->locale_count; i++)
-        if (!copy_find(copy, now->locales[i]->id) && !replace(next, now->locales[i]->id, NULL, err))
+    const struct locale *locale;
+
+    for (size_t at = 0; (locale = snapshot_step(now, &at)) != NULL;)
+        if (!copy_find(copy, locale->id) && !replace(next, locale->id, NULL, err))
             return false;
     for (const struct held_locale *held = copy->locales; held; held = held->next) {
         const struct locale *shown = snapshot_locale(now, held->id);

@@ -30,7 +30,7 @@ struct kota_ground_view {
     struct world_snapshot *snapshot; /* owned */
     struct kota_ground_view *next;   /* among the retired ones */
     bool has_parts;
-    struct kota_ground_locale locales[]; /* of snapshot->locales, in this order */
+    struct kota_ground_locale locales[]; /* of the snapshot, in the order of ids */
 };
 
 struct kota_ground_reader {

@@ -68,35 +68,23 @@ enum err_code call_check_bounds(const struct call *call, const double rect_m[4],
                                         : ERR_OK;
 }
 
-/* What the token may not read is not in the call's snapshot. O(locales). */
+static bool is_claimed(const void *claims, const struct locale *locale)
+{
+    return claims_has_locale(claims, locale->id, strlen(locale->id));
+}
+
+/* The call's snapshot does not show what the token may not read. O(1). */
 static enum err_code hide_locales(struct call *call, struct err *err)
 {
     const struct claims *claims = call_claims(call);
-    const struct world_snapshot *all = call->snapshot;
     struct world_snapshot *seen;
 
-    if (!claims || !claims->has_locales || !all)
+    if (!claims || !claims->has_locales || !call->snapshot)
         return ERR_OK;
     seen = call_alloc(call, sizeof *seen);
-    if (seen) /* not what the writer and other readers change: references, the epoch, lists */
-        *seen = (struct world_snapshot){
-            .serial = all->serial,
-            .locales = call_alloc(call, (all->locale_count + 1) * sizeof *seen->locales),
-            .bounding_spheres =
-                call_alloc(call, (all->locale_count + 1) * sizeof *seen->bounding_spheres),
-            .models = all->models,
-            .memory_bytes = all->memory_bytes,
-        };
-    if (!seen || !seen->locales || !seen->bounding_spheres)
+    if (!seen)
         return err_set(err, ERR_NO_MEMORY, "no memory for the locales that this token may read");
-    for (size_t i = 0; i < all->locale_count; i++) {
-        struct locale *locale = all->locales[i];
-
-        if (!claims_has_locale(claims, locale->id, strlen(locale->id)))
-            continue;
-        seen->bounding_spheres[seen->locale_count] = all->bounding_spheres[i];
-        seen->locales[seen->locale_count++] = locale;
-    }
+    *seen = snapshot_showing(call->snapshot, is_claimed, claims);
     call->snapshot = seen;
     return ERR_OK;
 }

@@ -33,7 +33,7 @@
 #include <time.h>
 
 const struct world_limits world_limits_default = {
-    .locales_max = 1000,
+    .locales_max = 100000,
     .models_max = 1000,
     .bytes_max = (uint64_t)8 << 30,
     .queue_max = 1000,
@@ -228,21 +228,6 @@ static void pause_ms(int ms)
     nanosleep(&time, NULL);
 }
 
-static void count_layers(const struct locale *locale, struct world_stats *sum)
-{
-    sum->layers += locale->layer_count;
-    sum->pins += locale->pins ? locale->pins->count : 0;
-    for (size_t i = 0; i < locale->layer_count; i++) {
-        const struct layer *layer = locale->layers[i];
-
-        if (layer->kind != LAYER_MESH)
-            continue;
-        sum->mesh_layers++;
-        sum->mesh_polygons += layer->mesh_stats.polygons;
-        sum->mesh_bytes += layer->memory_bytes;
-    }
-}
-
 static struct world_revision revision_of(const struct locale *locale)
 {
     struct world_revision of = {.revision = locale->revision};
@@ -264,22 +249,20 @@ void world_make_room(struct world *world)
 void world_publish(struct world *world, struct world_snapshot *next)
 {
     struct world_snapshot *old;
-    struct world_stats sum = {0};
+    const struct locale_sums *sum = &next->sums;
 
-    for (size_t i = 0; i < next->locale_count; i++)
-        count_layers(next->locales[i], &sum);
     pthread_mutex_lock(&world->mutex);
     world->counted.publications++;
     world->counted.locales = next->locale_count;
-    world->counted.layers = sum.layers;
-    world->counted.mesh_layers = sum.mesh_layers;
-    world->counted.mesh_polygons = sum.mesh_polygons;
-    world->counted.mesh_bytes = sum.mesh_bytes;
+    world->counted.layers = sum->layers;
+    world->counted.mesh_layers = sum->mesh_layers;
+    world->counted.mesh_polygons = sum->mesh_polygons;
+    world->counted.mesh_bytes = sum->mesh_bytes;
     world->counted.memory_bytes = next->memory_bytes;
-    world->counted.pins = sum.pins;
+    world->counted.pins = sum->pins;
     world->counted.earlier_bytes = next->earlier_bytes;
     for (size_t i = 0; i < next->locale_count && i < WORLD_REVISIONS_MAX; i++)
-        world->revisions[i] = revision_of(next->locales[i]);
+        world->revisions[i] = revision_of(snapshot_at(next, i));
     pthread_mutex_unlock(&world->mutex);
 
     old = atomic_exchange_explicit(&world->published, next, memory_order_acq_rel);
@@ -479,12 +462,15 @@ const char *world_damage(const struct world *world, const char *id)
     return NULL;
 }
 
+int world_id_order(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
 bool world_is_stored(const struct world *world, const char *id)
 {
-    for (size_t i = 0; i < world->stored_count; i++)
-        if (strcmp(world->stored[i], id) == 0)
-            return true;
-    return false;
+    return world->stored_count > 0 && bsearch(id, world->stored, world->stored_count,
+                                              sizeof *world->stored, world_id_order) != NULL;
 }
 
 void world_set_wake(struct world *world, void (*wake)(void *context), void *context)
@@ -591,7 +577,7 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
     world->follow = sharing ? follow_create(sharing, err) : NULL;
     first = world->readers && world->feed && world->moves && world->builder &&
                     (world->ops || store) && (world->follow || !sharing)
-                ? snapshot_create(0, readers, err)
+                ? snapshot_create(readers, err)
                 : NULL;
     if (!first) {
         err_set(err, ERR_NO_MEMORY, "no memory for %zu readers", readers);

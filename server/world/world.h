@@ -17,7 +17,7 @@
 #include "world/values/snapshot.h"
 
 struct world_limits {
-    size_t locales_max;            /* 1,000 */
+    size_t locales_max;            /* 100,000 */
     size_t models_max;             /* 1,000 */
     uint64_t bytes_max;            /* of all layers together, 8 GiB */
     size_t queue_max;              /* changes that wait, 1,000: ERR_BUSY */

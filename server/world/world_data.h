@@ -107,7 +107,7 @@ struct world {
     /* set by the load, constant then */
     struct damage *damages;
     size_t damage_count;
-    char (*stored)[WORLD_ID_MAX + 1]; /* ids of all locales in the store, in its order */
+    char (*stored)[WORLD_ID_MAX + 1]; /* ids of all locales in the store, sorted */
     size_t stored_count;
 };
 
@@ -124,6 +124,9 @@ void world_wake(struct world *world);
 
 /* Releases snapshots that every reader has passed, and frees those without holders. */
 void world_reclaim(struct world *world);
+
+/* Of two ids, for qsort and bsearch. */
+int world_id_order(const void *a, const void *b);
 
 /* Something is to be done for the writer. Under the mutex. */
 void world_signal(struct world *world);

@@ -14,7 +14,7 @@ from fields import Terrain, put_layer, put_locale, put_terrain
 from images import SIGNATURE, asc, chunk, header, hgt, png
 from tap import case, check, equal, rng, run, test
 
-daemon = Daemon()
+daemon = Daemon("--max-locales", "40")
 put_terrain(daemon, "land", Terrain(5, 4, [[c + r for c in range(5)] for r in range(4)]))
 put_locale(daemon, "bare")
 put_locale(daemon, "double")

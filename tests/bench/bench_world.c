@@ -57,7 +57,7 @@ static const struct locale *locate_by_boxes(const struct world_snapshot *snapsho
                                             struct vec3 world)
 {
     for (size_t i = 0; i < snapshot->locale_count; i++) {
-        const struct locale *locale = snapshot->locales[i];
+        const struct locale *locale = snapshot_at(snapshot, i);
         const struct layer_choice all = {locale, locale->layers, locale->layer_count};
         struct vec3 point = placement_to_locale(&locale->manifest.placement, world);
         bool has_floor, has_ceiling;
@@ -102,7 +102,7 @@ static void ask_rays(void *context, unsigned way)
         }
         b->located[way][i] = NULL;
         for (size_t k = 0; k < b->snapshot->locale_count; k++) {
-            const struct locale *locale = b->snapshot->locales[k];
+            const struct locale *locale = snapshot_at(b->snapshot, k);
             const struct layer_choice all = {locale, locale->layers, locale->layer_count};
             const struct placement *placement = &locale->manifest.placement;
             struct ray ray = {placement_to_locale(placement, world.origin),

@@ -197,7 +197,7 @@ static const char *search(const struct world_snapshot *snapshot, struct vec3 wor
     const char *first = NULL;
 
     for (size_t i = 0; i < snapshot->locale_count; i++) {
-        const struct locale *locale = snapshot->locales[i];
+        const struct locale *locale = snapshot_at(snapshot, i);
         struct layer_choice choice;
         bool has_floor, has_ceiling;
 

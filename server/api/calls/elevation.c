@@ -62,13 +62,14 @@ static enum err_code open_all(struct call *call, struct dataset **out, size_t *c
 {
     const struct world_snapshot *snapshot = call->snapshot;
     struct err ignored = {.code = ERR_OK};
+    const struct locale *locale;
 
     *count = 0;
     *out = call_alloc(call, (snapshot->locale_count + 1) * sizeof **out);
     if (!*out)
         return err_set(err, ERR_NO_MEMORY, "no memory for the datasets");
-    for (size_t i = 0; i < snapshot->locale_count; i++)
-        if (open_dataset(snapshot->locales[i], &(*out)[*count], &ignored) == ERR_OK)
+    for (size_t at = 0; (locale = snapshot_step(snapshot, &at)) != NULL;)
+        if (open_dataset(locale, &(*out)[*count], &ignored) == ERR_OK)
             ++*count;
     return ERR_OK;
 }

@@ -50,22 +50,23 @@ enum err_code locales_get_answer(struct call *call, struct err *err)
     char after[WORLD_ID_MAX + 1];
     uint64_t limit = API_LOCALE_PAGE_MAX;
     bool with_layers = false;
-    size_t first, end;
+    const struct locale *locale, *last = NULL;
+    size_t at;
 
     if (options_open_query(call, names, err) ||
         option_integer(call, "limit", 1, API_LOCALE_PAGE_MAX, &limit, err) ||
         option_id(call, "after", after, err) || option_boolean(call, "layers", &with_layers, err))
         return err->code;
-    first = snapshot_after(snapshot, after);
-    end = snapshot->locale_count - first > limit ? first + limit : snapshot->locale_count;
+    at = snapshot_after(snapshot, after);
     json_begin_object(w);
     json_key(w, "locales");
     json_begin_array(w);
-    for (size_t i = first; i < end; i++)
-        put_locale(call, snapshot->locales[i], with_layers);
+    for (uint64_t i = 0; i < limit && (locale = snapshot_step(snapshot, &at)) != NULL; i++) {
+        put_locale(call, locale, with_layers);
+        last = locale;
+    }
     json_end_array(w);
-    put_next(w, limit, end < snapshot->locale_count ? snapshot->locales[end - 1] : NULL,
-             with_layers);
+    put_next(w, limit, snapshot_step(snapshot, &at) ? last : NULL, with_layers);
     json_end_object(w);
     return ERR_OK;
 }

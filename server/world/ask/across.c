@@ -11,12 +11,12 @@
  * and no gap opens between locales that touch. A contact is of one locale: the one that contains
  * the point or a floor within its reach (locate.h).
  *
- * Before the box comes a bounding sphere; those of all locales are one array (bounding_sphere.h).
- * Tried and dropped: a tree over the boxes in the world. A world has 1,000 locales unless it is
- * allowed more, and a sphere takes some nanoseconds; turned boxes would need larger ones around
- * them. Source: J. Barrus and others, "Locales", 1996, for the term locale.
+ * Which boxes are tested is the answer of the snapshot's index (locale_index.h), which leaves out
+ * only what the ray misses. Source: J. Barrus and others, "Locales", 1996, for the term locale.
  */
 #include "world/ask/across.h"
+
+#include "world/values/bounding_sphere.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -46,30 +46,11 @@ static struct ray to_locale(const struct placement *placement, const struct ray 
 /* The stretch of 0..t_max in which the ray is in the box; false when it misses it. */
 static bool clip(const struct ray *ray, const struct box3 *box, double *enter, double *leave)
 {
-    const double low[3] = {box->min.x, box->min.y, box->min.z};
-    const double high[3] = {box->max.x, box->max.y, box->max.z};
-    const double from[3] = {ray->origin.x, ray->origin.y, ray->origin.z};
-    const double to[3] = {ray->direction.x, ray->direction.y, ray->direction.z};
-
     *enter = 0;
     *leave = ray->t_max;
-    for (int i = 0; i < 3; i++) {
-        double a, b;
-
-        if (to[i] == 0) {
-            if (!(from[i] >= low[i] && from[i] <= high[i]))
-                return false;
-            continue;
-        }
-        a = (low[i] - from[i]) / to[i];
-        b = (high[i] - from[i]) / to[i];
-        *enter = fmax(*enter, fmin(a, b));
-        *leave = fmin(*leave, fmax(a, b));
-    }
-    return *enter <= *leave && isfinite(*enter);
+    return box3_clip(box, ray->origin, ray->direction, enter, leave) && isfinite(*enter);
 }
 
-/* Locales are in the order of their ids, and so are crossings before they are sorted. */
 static int by_entry(const void *a, const void *b)
 {
     const struct crossing *x = a, *y = b;
@@ -79,27 +60,36 @@ static int by_entry(const void *a, const void *b)
     return strcmp(x->locale->id, y->locale->id);
 }
 
+struct crossing_search {
+    const struct world_snapshot *snapshot;
+    const struct ray *world;
+    struct crossing *out;
+    size_t count;
+};
+
+static void add_crossing(void *context, const struct locale *locale)
+{
+    struct crossing_search *search = context;
+    struct crossing *out = &search->out[search->count];
+    struct ray ray = to_locale(&locale->manifest.placement, search->world);
+    struct box3 box = grown(&locale->bounds, rounding_of(locale, search->world->origin));
+
+    if (!snapshot_shows(search->snapshot, locale) || !ray_is_valid(&ray) ||
+        !clip(&ray, &box, &out->t_enter, &out->t_leave))
+        return;
+    out->locale = locale;
+    search->count++;
+}
+
 static size_t find_crossings(const struct world_snapshot *snapshot, const struct ray *world,
                              struct crossing *out)
 {
-    struct bounding_sphere_ray asked = bounding_sphere_ray_of(world);
-    size_t count = 0;
+    struct crossing_search search = {snapshot, world, out, 0};
 
-    for (size_t i = 0; i < snapshot->locale_count; i++) {
-        const struct locale *locale = snapshot->locales[i];
-        struct ray ray;
-        struct box3 box;
-
-        if (!bounding_sphere_meets_ray(&snapshot->bounding_spheres[i], &asked))
-            continue;
-        ray = to_locale(&locale->manifest.placement, world);
-        box = grown(&locale->bounds, rounding_of(locale, world->origin));
-        if (ray_is_valid(&ray) && clip(&ray, &box, &out[count].t_enter, &out[count].t_leave))
-            out[count++].locale = locale;
-    }
-    if (count > 1)
-        qsort(out, count, sizeof *out, by_entry);
-    return count;
+    locale_index_ray(snapshot->index, world, add_crossing, &search);
+    if (search.count > 1)
+        qsort(out, search.count, sizeof *out, by_entry);
+    return search.count;
 }
 
 /* Is the hit in `locale` nearer than the nearest so far? */

@@ -28,7 +28,7 @@ struct across_hit {
  * crossings  [snapshot->locale_count]; out->crossed are filled, sorted by t_enter; t_leave of the
  *            locale of the hit is at most the t of the hit
  *
- * Cost: a box test for each locale, and locale_ray for those that are entered before the hit.
+ * Cost: O(log n + crossings), and locale_ray for those that are entered before the hit.
  */
 void snapshot_ray(const struct world_snapshot *snapshot, const struct ray *world,
                   enum ray_mode mode, struct crossing *crossings, struct across_hit *out);

@@ -13,8 +13,9 @@
  * contains it, all are tested again with a step of that rounding's size.
  *
  * Boxes come first: a floor at or below the point and on the gravity line through it is in the
- * locale's box, so a line that misses the box has no floor. Before the boxes come bounding spheres,
- * which are one array for all locales (bounding_sphere.h).
+ * locale's box, so a line that misses the box has no floor. Which boxes are tested is the answer of
+ * the snapshot's index (locale_index.h), in the order of its tree, so a locale is asked only if its
+ * id is smaller than that of the best one so far.
  * Source: J. Barrus and R. Waters, "QOTA", 1996; J. Barrus and others, "Locales", 1996.
  */
 #include "world/ask/locate.h"
@@ -67,27 +68,40 @@ static double rounding_of(const struct locale *locale, struct vec3 world)
            (vec3_length(world) + vec3_length(locale->manifest.placement.translation));
 }
 
+struct search {
+    const struct world_snapshot *snapshot;
+    struct vec3 world;
+    double up_m;
+    bool by_rounding;
+    struct located best;
+};
+
+static void locate_in(void *context, const struct locale *locale)
+{
+    struct search *search = context;
+    const struct locale *best = search->best.locale;
+    struct vec3 point, held;
+    double rounding;
+
+    if ((best && strcmp(locale->id, best->id) > 0) || !snapshot_shows(search->snapshot, locale))
+        return;
+    point = held = placement_to_locale(&locale->manifest.placement, search->world);
+    rounding = rounding_of(locale, search->world);
+    if (may_contain(locale, point, rounding) &&
+        (search->by_rounding ? contains_nearly(locale, point, search->up_m, rounding, &held)
+                             : contains(locale, point, search->up_m)))
+        search->best = (struct located){locale, point, held};
+}
+
 static bool locate_among_all(const struct world_snapshot *snapshot, struct vec3 world, double up_m,
                              bool by_rounding, struct located *out)
 {
-    for (size_t i = 0; i < snapshot->locale_count; i++) {
-        const struct locale *locale = snapshot->locales[i];
-        struct vec3 point, held;
-        double rounding;
+    struct search search = {snapshot, world, up_m, by_rounding, {.locale = NULL}};
 
-        if (!bounding_sphere_meets_gravity(&snapshot->bounding_spheres[i], world))
-            continue;
-        point = held = placement_to_locale(&locale->manifest.placement, world);
-        rounding = rounding_of(locale, world);
-
-        if (!may_contain(locale, point, rounding) ||
-            !(by_rounding ? contains_nearly(locale, point, up_m, rounding, &held)
-                          : contains(locale, point, up_m)))
-            continue;
-        *out = (struct located){locale, point, held};
-        return true;
-    }
-    return false;
+    locale_index_gravity(snapshot->index, world, locate_in, &search);
+    if (search.best.locale)
+        *out = search.best;
+    return search.best.locale != NULL;
 }
 
 static bool locate(const struct world_snapshot *snapshot, struct vec3 world,

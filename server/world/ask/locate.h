@@ -23,7 +23,7 @@ struct located {
  * The locale of id `last_locale` (NULL: none) while it contains the point, up to
  * LOCATE_BORDER_TOLERANCE beyond its border; else the one with the smallest id that contains it, as
  * locale_contains decides in the locale's own frame; a placement's rounding opens no gap between
- * locales that touch. O(locales), one cache line for each locale that is elsewhere.
+ * locales that touch. O(log n), and a question to each locale whose box is above or below.
  *
  * up_m  over 0: when none contains the point, a locale is found in the same order that has a floor
  *       above the point by at most up_m and contains the place on it (locale_contains_above)

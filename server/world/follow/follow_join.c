@@ -88,7 +88,7 @@ static enum err_code check_locales(struct world *world, struct err *err)
     const struct world_snapshot *snapshot = published(world);
 
     for (size_t i = 0; i < snapshot->locale_count; i++) {
-        const struct locale *locale = snapshot->locales[i];
+        const struct locale *locale = snapshot_at(snapshot, i);
         struct followed *f = follow_add(world->follow, locale->id, err);
 
         if (!f)
@@ -203,7 +203,8 @@ static enum err_code list_own(struct world *world, struct err *err)
         return refuse(world->follow, err);
     }
     for (size_t i = 0; i < snapshot->locale_count; i++)
-        if (own_locale(world, snapshot->locales[i]->id, snapshot->locales[i]->revision, err))
+        if (own_locale(world, snapshot_at(snapshot, i)->id, snapshot_at(snapshot, i)->revision,
+                       err))
             return err->code;
     for (size_t i = 0; i < world->stored_count; i++) {
         uint64_t revision = 0;
@@ -317,13 +318,17 @@ static enum err_code note_stored(struct world *world, struct err *err)
     const struct follow *follow = world->follow;
     char(*stored)[WORLD_ID_MAX + 1] =
         realloc(world->stored, (world->stored_count + follow->count + 1) * sizeof *stored);
+    size_t count = world->stored_count; /* more are not sorted yet */
 
     if (!stored)
         return err_set(err, ERR_NO_MEMORY, "no memory for the locales of the shared log");
     world->stored = stored;
     for (size_t i = 0; i < follow->count; i++)
         if (follow->at[i].is_in_log && !world_is_stored(world, follow->at[i].locale))
-            memcpy(stored[world->stored_count++], follow->at[i].locale, sizeof *stored);
+            memcpy(stored[count++], follow->at[i].locale, sizeof *stored);
+    world->stored_count = count;
+    if (count > 0)
+        qsort(stored, count, sizeof *stored, world_id_order);
     return ERR_OK;
 }
 

@@ -67,4 +67,30 @@ static inline bool bounding_sphere_meets_ray(const struct bounding_sphere *spher
                                      sphere->ball_m, ray->origin);
 }
 
+/* Cuts the stretch *enter..*leave of t down to where origin + t · direction is in the box; false
+ * when nothing is left. */
+static inline bool box3_clip(const struct box3 *box, struct vec3 origin, struct vec3 direction,
+                             double *enter, double *leave)
+{
+    const double low[3] = {box->min.x, box->min.y, box->min.z};
+    const double high[3] = {box->max.x, box->max.y, box->max.z};
+    const double from[3] = {origin.x, origin.y, origin.z};
+    const double to[3] = {direction.x, direction.y, direction.z};
+
+    for (int i = 0; i < 3; i++) {
+        double a, b;
+
+        if (to[i] == 0) {
+            if (!(from[i] >= low[i] && from[i] <= high[i]))
+                return false;
+            continue;
+        }
+        a = (low[i] - from[i]) / to[i];
+        b = (high[i] - from[i]) / to[i];
+        *enter = fmax(*enter, fmin(a, b));
+        *leave = fmin(*leave, fmax(a, b));
+    }
+    return *enter <= *leave;
+}
+
 #endif

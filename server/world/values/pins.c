@@ -93,11 +93,6 @@ static uint64_t difference(const struct locale *a, const struct locale *b)
     return bytes;
 }
 
-uint64_t locale_earlier_bytes(const struct locale *locale)
-{
-    return (locale->pins ? locale->pins->bytes : 0) + (locale->past ? locale->past->bytes : 0);
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* The value without lists, its layers at rest. */

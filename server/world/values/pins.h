@@ -60,7 +60,4 @@ enum err_code locale_add_pin(struct locale *locale, const char *name, struct loc
 struct locale *locale_pin(const struct locale *locale, const char *name);
 const struct locale *locale_at_revision(const struct locale *locale, uint64_t revision);
 
-/* What pins and the past hold besides the locale. */
-uint64_t locale_earlier_bytes(const struct locale *locale);
-
 #endif

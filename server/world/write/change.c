@@ -147,11 +147,7 @@ enum err_code draft_last_revision(const struct draft *draft, const char *locale_
 /* Of locales, models and pins; the past has a limit of its own. */
 static uint64_t bytes_of(const struct world_snapshot *snapshot)
 {
-    uint64_t bytes = snapshot->memory_bytes;
-
-    for (size_t i = 0; i < snapshot->locale_count; i++)
-        bytes += snapshot->locales[i]->pins ? snapshot->locales[i]->pins->bytes : 0;
-    return bytes;
+    return snapshot->memory_bytes + snapshot->sums.pin_bytes;
 }
 
 static enum err_code check_room(const struct draft *draft, const struct world_snapshot *next,
@@ -346,10 +342,8 @@ static uint64_t past_bytes_max(const struct draft *draft, const struct locale *b
 {
     const struct world_snapshot *now = draft->snapshot;
     uint64_t most = draft->world->limits.past_bytes_max, share = most / (now->locale_count + 1);
-    uint64_t own = before->past ? before->past->bytes : 0, all = 0;
+    uint64_t own = before->past ? before->past->bytes : 0, all = now->sums.past_bytes;
 
-    for (size_t i = 0; i < now->locale_count; i++)
-        all += now->locales[i]->past ? now->locales[i]->past->bytes : 0;
     return all - own < most && most - (all - own) > share ? most - (all - own) : share;
 }
 

@@ -95,7 +95,7 @@ static enum err_code write_rows(struct world *world, bool is_end, struct err *er
             return err->code;
     }
     for (size_t i = 0; is_end && i < snapshot->locale_count; i++)
-        if (persist_transform_seq(world->store, snapshot->locales[i], 0, err))
+        if (persist_transform_seq(world->store, snapshot_at(snapshot, i), 0, err))
             return err->code;
     return ERR_OK;
 }
@@ -111,23 +111,14 @@ static enum err_code write_poses(struct world *world, bool is_end, struct err *e
     return store_commit(world->store, err);
 }
 
-static bool has_moved(const struct world *world)
-{
-    const struct world_snapshot *snapshot = atomic_load(&world->published);
-
-    for (size_t i = 0; i < snapshot->locale_count; i++)
-        if (snapshot->locales[i]->transform_seq > 0)
-            return true;
-    return false;
-}
-
 static void keep(struct world *world, bool is_end)
 {
     struct err err = {.code = ERR_OK};
     size_t none = 0;
 
     if (!world->store || world->is_store_broken ||
-        (!moves_next_unwritten(world->moves, &none) && !(is_end && has_moved(world)))) {
+        (!moves_next_unwritten(world->moves, &none) &&
+         !(is_end && atomic_load(&world->published)->sums.moved > 0))) {
         moves_written(world->moves);
         return;
     }

@@ -498,6 +498,8 @@ enum err_code persist_load(struct world *world, struct draft *draft, struct err 
     }
     drop_locale(load);
     free(load);
+    if (world->stored_count > 0)
+        qsort(world->stored, world->stored_count, sizeof *world->stored, world_id_order);
     pthread_mutex_lock(&world->mutex);
     world->counted.damaged = world->damage_count;
     pthread_mutex_unlock(&world->mutex);
