@@ -60,13 +60,49 @@ static void ray_show(const void *context, struct table *table, const struct inpu
     }
 }
 
-/* The boxes and cells that the ray visited, in order. */
+/* What the ray has tested in meshes: boxes in the mesh's frame, and polygons. */
+static enum err_code meshes_explain(const cJSON *meshes, struct err *err)
+{
+    static const char *const headings[] = {"MESH", "LEVEL", "ENTERED", "MIN", "MAX"};
+    struct table *table = table_open(headings, 5);
+    const cJSON *mesh, *box, *polygon;
+
+    if (!table)
+        return err_set(err, ERR_NO_MEMORY, "out of memory");
+    cJSON_ArrayForEach(mesh, meshes)
+        cJSON_ArrayForEach(box, cJSON_GetObjectItemCaseSensitive(mesh, "boxes"))
+    {
+        const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(box, "bounds");
+
+        table_value(table, cJSON_GetObjectItemCaseSensitive(mesh, "layer"));
+        table_value(table, cJSON_GetObjectItemCaseSensitive(box, "level"));
+        table_value(table, cJSON_GetObjectItemCaseSensitive(box, "entered"));
+        table_value(table, cJSON_GetObjectItemCaseSensitive(bounds, "min"));
+        table_value(table, cJSON_GetObjectItemCaseSensitive(bounds, "max"));
+    }
+    printf("\n");
+    if (!table_print(table, stdout, err))
+        cJSON_ArrayForEach(mesh, meshes)
+        {
+            const cJSON *polygons = cJSON_GetObjectItemCaseSensitive(mesh, "polygons");
+
+            printf("\n%d polygons of %s tested:", cJSON_GetArraySize(polygons),
+                   cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(mesh, "layer")));
+            cJSON_ArrayForEach(polygon, polygons) printf(" %.0f", cJSON_GetNumberValue(polygon));
+            printf("\n");
+        }
+    table_close(table);
+    return err->code;
+}
+
+/* The boxes and cells that the ray visited, in order, and what it tested in meshes. */
 static enum err_code ray_explain(const cJSON *result, struct err *err)
 {
     static const char *const headings[] = {"BOX LEVEL", "COLUMN", "ROW", "ENTERED", "MIN", "MAX"};
     static const char *const names[] = {"level", "column", "row", "entered"};
     const cJSON *trace = cJSON_GetObjectItemCaseSensitive(result, "trace");
     const cJSON *cells = cJSON_GetObjectItemCaseSensitive(trace, "cells");
+    const cJSON *meshes = cJSON_GetObjectItemCaseSensitive(trace, "meshes");
     struct table *table = table_open(headings, 6);
     const cJSON *box, *cell;
 
@@ -88,6 +124,10 @@ static enum err_code ray_explain(const cJSON *result, struct err *err)
             printf(" (%.0f,%.0f)", cJSON_GetNumberValue(cJSON_GetArrayItem(cell, 0)),
                    cJSON_GetNumberValue(cJSON_GetArrayItem(cell, 1)));
         printf("\n");
+        if (cJSON_GetArraySize(meshes) > 0 && meshes_explain(meshes, err)) {
+            table_close(table);
+            return err->code;
+        }
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trace, "truncated")))
             printf("the ray visited more than is listed\n");
     }

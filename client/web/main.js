@@ -295,7 +295,8 @@ showTab(tabs[0]);
 
 /** The 3D view has light of its own and shows holes as what they are; its contours are off. */
 const layerHelp = { hillshade: "slopes in light and shadow", contours: "lines of equal height",
-  holes: "ground without data", meshes: "outlines of polygons: bridges, houses" };
+  holes: "ground without data", meshes: "outlines of polygons: bridges, houses",
+  quadtree: "leaves of the meshes' quadtrees by level: blue ones are large, red ones deep" };
 const layerBoxes = Object.entries(layerHelp).map(([name, title]) => {
   const box = Object.assign(document.createElement("input"), { type: "checkbox" });
   const line = Object.assign(document.createElement("label"), { title });
@@ -309,7 +310,8 @@ const layerBoxes = Object.entries(layerHelp).map(([name, title]) => {
 function showLayers(view) {
   for (const { name, box, line, key } of layerBoxes) {
     line.hidden = (view === "3d" && (name === "hillshade" || name === "holes")) ||
-      (name !== "meshes" && state.locale !== null && !state.layer);
+      (name === "quadtree" ? !state.locale?.layers.some(({ kind }) => kind === "mesh")
+        : name !== "meshes" && state.locale !== null && !state.layer);
     box.checked = state.layersShown[key()];
   }
 }
@@ -342,7 +344,7 @@ at("token").addEventListener("click", () => {
 // ---- parts --------------------------------------------------------------------------------------
 
 /** Each part exports start(kota, state). */
-const parts = ["map", "tools", "terrain", "edits", "sand", "status"];
+const parts = ["map", "tools", "terrain", "edits", "sand", "leaves", "status"];
 for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);

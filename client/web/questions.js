@@ -138,15 +138,25 @@ function worldRows(item, locale) {
 }
 
 function traceRows(trace) {
-  const entered = trace.boxes.filter((box) => box.entered).length;
   const more = trace.truncated ? ", more were cut off" : "";
-  return [["visited",
-    `${trace.boxes.length} boxes (${entered} entered), ${trace.cells.length} cells${more}`]];
+  const row = (name, boxes, rest) => [name,
+    `${boxes.length} boxes (${boxes.filter((box) => box.entered).length} entered), ${rest}${more}`];
+  return [row("visited", trace.boxes, `${trace.cells.length} cells`),
+    ...trace.meshes.map(({ layer, boxes, polygons }) =>
+      row(`visited in ${layer}`, boxes, `${polygons.length} polygons tested`))];
+}
+
+/** A box of a mesh, seen from above. */
+function meshBoxMark({ bounds: { min, max }, entered }, { origin, axes }) {
+  const corners = [min, [max[0], min[1], min[2]], max, [min[0], max[1], max[2]]];
+  return { kind: "area", color: entered ? "other" : "quiet", ring: corners.map((corner) =>
+    [0, 1].map((i) => origin[i] + corner.reduce((sum, v, k) => sum + v * axes[k][i], 0))) };
 }
 
 function traceMarks(trace) {
   return [...trace.boxes.map(({ bounds, entered }) => ({ kind: "box", ...bounds,
     color: entered ? "other" : "quiet", faint: !entered })),
+  ...trace.meshes.flatMap(({ boxes, frame }) => boxes.map((box) => meshBoxMark(box, frame))),
   ...trace.cells.map((cell) => ({ kind: "cell", cell }))];
 }
 
@@ -157,7 +167,7 @@ const ray = {
     { name: "t_max", label: "t max", type: "number", value: "", min: 0,
       title: "metres; empty: unbounded" },
     { name: "mode", label: "mode", type: "select", options: ["closest", "any"] },
-    { name: "trace", label: "boxes and cells visited", type: "check", value: true }, inWorld],
+    { name: "trace", label: "boxes, cells and polygons tested", type: "check", value: true }, inWorld],
   lifts: ["lift"],
   request(points, values) {
     const asked = { origin: points[0], direction: unit(points[0], points[1]), t_max: values.t_max };

@@ -27,7 +27,7 @@
  *               view says so                                                    map, terrain
  *   call        the last Answer or KotaError that a person asked for            kota.onCall
  *   message     {text, isError} to show in words                                anyone
- *   layersShown {hillshade, contours, holes, meshes, contours3d}                main
+ *   layersShown {hillshade, contours, holes, meshes, quadtree, contours3d}      main
  */
 
 export const state = {
@@ -35,7 +35,7 @@ export const state = {
   changed: null, poses: new Map(), moved: null, patches: new Set(), view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
   call: null, message: null,
   layersShown: { hillshade: true, contours: true, holes: true, meshes: true,
-    contours3d: false },
+    quadtree: false, contours3d: false },
 
   listeners: new Map(),
 

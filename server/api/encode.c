@@ -133,6 +133,19 @@ static void layer_object(struct json_writer *w, const struct layer *layer)
     json_end_object(w);
 }
 
+void encode_axes(struct json_writer *w, const struct mesh_axes *axes)
+{
+    json_begin_object(w);
+    json_key(w, "origin");
+    json_vec3(w, axes->origin);
+    json_key(w, "axes");
+    json_begin_array(w);
+    for (int i = 0; i < 3; i++)
+        json_vec3(w, axes->axis[i]);
+    json_end_array(w);
+    json_end_object(w);
+}
+
 static void placement_object(struct json_writer *w, const struct placement *placement)
 {
     json_begin_object(w);

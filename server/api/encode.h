@@ -7,6 +7,7 @@
 #include "formats/raster/raster.h"
 #include "json/json_write.h"
 #include "terrain/field/edit.h"
+#include "terrain/mesh/mesh_trace.h"
 #include "world/ask/query.h"
 
 extern const char *const triangulation_names[]; /* by enum triangulation, NULL-terminated */
@@ -56,6 +57,9 @@ char *encode_hit_place_raw(char *at, const struct locale_hit *hit);
 char *encode_ray_hit_raw(char *at, const struct ray *ray, const struct locale_hit *hit);
 /* The member velocity of a place on a layer that was moved; nothing for any other. */
 char *encode_velocity_raw(char *at, const struct layer *layer, struct vec3 velocity);
+
+/* {"origin":[x,y,z],"axes":[[x,y,z] × 3]}: the frame of a mesh's boxes. */
+void encode_axes(struct json_writer *w, const struct mesh_axes *axes);
 
 /* The members translation and yaw_deg. */
 void encode_pose_members(struct json_writer *w, const struct pose *pose);

@@ -435,6 +435,21 @@ enum err_code option_needed(struct call *call, const char *name, size_t count, d
     return err_at(err, "%s", name);
 }
 
+enum err_code option_bounds(struct call *call, double out[static 4], bool *is_given,
+                            struct err *err)
+{
+    if (option_numbers(call, "bounds", 4, out, is_given, err))
+        return err->code;
+    for (int axis = 0; *is_given && axis < 2; axis++)
+        if (out[axis] > out[axis + 2]) {
+            err_limit(err, ERR_BAD_INPUT, out[axis + 2], out[axis],
+                      "bounds is x0,y0,x1,y1: %c0 is %.17g, %c1 is %.17g, which is less",
+                      "xy"[axis], out[axis], "xy"[axis], out[axis + 2]);
+            return err_at(err, "bounds");
+        }
+    return ERR_OK;
+}
+
 static enum err_code words_of_array(const cJSON *array, const char *name, const char *const *words,
                                     unsigned *bits, struct err *err)
 {

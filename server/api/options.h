@@ -75,6 +75,9 @@ enum err_code option_word(struct call *call, const char *name, const char *const
 /* `count` numbers: an array, or separated by commas in the query. */
 enum err_code option_numbers(struct call *call, const char *name, size_t count, double *out,
                              bool *is_given, struct err *err);
+/* x0,y0,x1,y1 with x0 <= x1, y0 <= y1. */
+enum err_code option_bounds(struct call *call, double out[static 4], bool *is_given,
+                            struct err *err);
 /* The same of required ones. */
 enum err_code option_needed(struct call *call, const char *name, size_t count, double *out,
                             struct err *err);

@@ -13,7 +13,9 @@ import tempfile
 import threading
 
 from daemon import Daemon, clean_environment
+from fields import put_locale
 from kota_cli import KOTA, Stub, fails, heights, kota, on_terminal, reply
+from mesh_oracle import put_mesh, rectangle
 from tap import HANG_S, Skip, case, check, equal, near, near_all, rng, run, test
 
 # ---- help and misuse -----------------------------------------------------------------------------
@@ -877,6 +879,11 @@ def real_ray():
     status, text = on_terminal("ray", "plane", "1,1,60", "1,0.3,-0.9", "--trace", url=real().url)
     equal(status, 0, "status")
     check("BOX LEVEL" in text and "cells walked:" in text, text)
+    put_locale(real(), "plates")
+    put_mesh(real(), "plates", [rectangle(0, 0, 4, 4, 1), rectangle(5, 0, 9, 4, 1)])
+    status, text = on_terminal("ray", "plates", "1,1,60", "0.01,0.01,-1", "--trace", url=real().url)
+    equal(status, 0, "status")
+    check("MESH" in text and "polygons of mesh tested: 0" in text, text)
 
 
 @test("daemon: pick finds the tile in the middle of the picture")

@@ -562,6 +562,75 @@ def stats(name, layer="mesh"):
     return got
 
 
+def in_locale(frame, point):
+    return [frame["origin"][i] + sum(point[k] * frame["axes"][k][i] for k in range(3))
+            for i in range(3)]
+
+
+def in_frame(frame, point):
+    away = [p - o for p, o in zip(point, frame["origin"])]
+    return [sum(a * b for a, b in zip(away, axis)) for axis in frame["axes"]]
+
+
+@test("the quadtree's leaves tile its root, where the layer is; bounds choose among them")
+def _():
+    rings = grid_rings(40, 40, 0.5, lambda x, y: math.sin(x) + math.cos(y))
+    put_locale(daemon, "leaves")
+    put_mesh(daemon, "leaves", rings, query="max_polygons=8")
+    path = at("leaves") + "/layers/mesh/stats"
+    plain = daemon.ok("GET", path)
+    check("quadtree" not in plain, "a quadtree unasked")
+    tree = daemon.ok("GET", path + "?quadtree=true")["quadtree"]
+    equal((len(tree["leaves"]), tree["truncated"]), (plain["leaves"], False), "leaves")
+    depths = [leaf["depth"] for leaf in tree["leaves"]]
+    equal([depths.count(i) for i in range(plain["depth"] + 1)], plain["depths"], "depths")
+    daemon.ok("PUT", at("leaves") + "/layers/mesh/transform",
+              {"translation": [100, 50, 3], "yaw_deg": 30})
+    point = daemon.ok("GET", at("leaves") + "/contact?x=103&y=57&z=99")["floor"]["point"]
+    part = daemon.ok("GET", path + "?quadtree=true&bounds=103,57,103,57")["quadtree"]
+    x, y, _ = in_frame(part["frame"], point)
+    over = [leaf for leaf in part["leaves"] if leaf["bounds"][0] <= x <= leaf["bounds"][2]
+            and leaf["bounds"][1] <= y <= leaf["bounds"][3]]
+    check(over and len(part["leaves"]) < 9 and over[0]["polygons"] > 0, f"leaves: {part}")
+    equal(daemon.ok("GET", path + "?quadtree=true&bounds=0,0,9,9")["quadtree"]["leaves"], [], "beside")
+    problem(daemon.get(path + "?quadtree=2"), 400, "quadtree")
+    problem(daemon.get(path + "?quadtree=true&bounds=3,0,2,9"), 400, "bounds")
+    problem(daemon.get(path + "?quadtree=true&bounds=3,0,2"), 400, "bounds")
+
+
+@test("a trace has the boxes and polygons that a ray tests in meshes, also in moved and tilted ones")
+def _():
+    rings = grid_rings(30, 30, 0.5, lambda x, y: math.sin(x) + math.cos(y))
+    half = math.sqrt(0.5)
+    for name, pose in (("traced", None), ("traced-yaw", {"yaw_deg": 40}),
+                       ("traced-tilted", {"rotation": [half, 0, 0, half]})):
+        put_locale(daemon, name)
+        put_mesh(daemon, name, rings)
+        if pose:
+            daemon.ok("PUT", at(name) + "/layers/mesh/transform", {"translation": [1, 2, 3], **pose})
+        bounds = daemon.ok("GET", at(name))["layers"][0]["bounds"]
+        middle = [(a + b) / 2 for a, b in zip(bounds["min"], bounds["max"])]
+        r, hits = rng(name), 0
+        for _ in range(40):
+            ray = {"origin": [m + r.uniform(-30, 30) for m in middle]}
+            ray["direction"] = [m + r.uniform(-5, 5) - o for m, o in zip(middle, ray["origin"])]
+            item = daemon.ok("POST", at(name) + "/ray", {"rays": [ray], "trace": True})["results"][0]
+            [trace] = item["trace"]["meshes"]
+            equal((trace["layer"], item["trace"]["boxes"]), ("mesh", []), "members")
+            if item["status"] != "hit":
+                continue
+            hits += 1
+            check(item["polygon"] in trace["polygons"], f"{item['polygon']} of {trace['polygons']}")
+            here = in_frame(trace["frame"], item["point"])
+            inside = [box for box in trace["boxes"] if box["entered"] and all(
+                low - 1e-3 <= v <= high + 1e-3
+                for low, v, high in zip(box["bounds"]["min"], here, box["bounds"]["max"]))]
+            levels = {box["level"] for box in inside}
+            equal(levels, set(range(max(levels) + 1)), "the boxes around the hit")
+            near_all(in_locale(trace["frame"], here), item["point"], "there and back", rel=1e-9)
+        check(hits > 10, f"{hits} hits")
+
+
 @test("max_polygons and max_depth: fewer tests in more leaves, the same answers, also after an edit")
 def _():
     rings = grid_rings(60, 60, 0.5, lambda x, y: math.sin(x) + math.cos(y))

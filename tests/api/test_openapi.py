@@ -474,7 +474,8 @@ def parameter_known(path, method, name):
               "fov_y_deg": "40", "tile_side": "2", "tile": "hex,5", "status": "true", "limit": "2", "after": "a",
               "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north", "sphere": "1",
               "capsule": "1,2", "box": "1,1,1,0", "dt": "1", "slope_max_deg": "45",
-              "step_up": "1", "snap_down": "1", "hits_max": "3", "live": "true", "at": "2"}
+              "step_up": "1", "snap_down": "1", "hits_max": "3", "live": "true", "at": "2",
+              "quadtree": "true", "bounds": "0,0,9,9"}
     if "/dem" in path or "/terrain" in path or path.endswith((".tif", ".glb")):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
                    "v": "2", "size": "65", "extensions": "metadata"}

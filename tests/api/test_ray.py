@@ -243,7 +243,8 @@ def _():
         item = results(daemon, at("wide-main") + "/ray", body, 1)[0]
         judge(terrain, ray, item)
         trace = item["trace"]
-        equal(set(trace), {"boxes", "cells", "truncated"}, "members")
+        equal(set(trace), {"boxes", "cells", "meshes", "truncated"}, "members")
+        equal(trace["meshes"], [], "meshes")
         equal(trace["truncated"], False, "truncated")
         check(0 < len(trace["boxes"]) <= 4096 and 0 < len(trace["cells"]) <= 4096, "bounded")
         for box in trace["boxes"]:

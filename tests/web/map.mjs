@@ -458,6 +458,15 @@ async function meshCases(page, daemon, check) {
   await until(async () => await lines() < shown / 2, "no outlines");
   check(true, "its meshes are drawn as outlines, and can be hidden");
   await page.getByLabel("meshes").check();
+  check(await page.getByLabel("quadtree").isVisible(), "the leaves of quadtrees can be shown");
+  await page.getByLabel("quadtree").check();
+  await until(async () => await page.evaluate(async () =>
+    (await import("/web/state.js")).state.marks.filter(({ kind }) => kind === "area").length) > 3,
+  "leaves over the village");
+  await check.shot(page, "map-quadtree");
+  await page.getByLabel("quadtree").uncheck();
+  await until(async () => await page.evaluate(async () =>
+    (await import("/web/state.js")).state.marks.length) === 0, "no leaves");
   await toolCase(page, daemon, check, { tool: "contact", clicks: [[400, 330]],
     words: [/floor: polygon/] });
   const ray = await toolCase(page, daemon, check, { tool: "ray", clicks: [[300, 300], [420, 400]],

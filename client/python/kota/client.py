@@ -277,9 +277,11 @@ class Client:
         """Brings the locale back to a pin, as its next revision."""
         return self._write("POST", _place(locale, "pins", pin, "restore"), options)
 
-    def layer_stats(self, locale: str, layer: str, **options: Any) -> Answer:
-        """How a layer is held: tiles, tree, bytes."""
-        return self.call("GET", _place(locale, "layers", layer, "stats"), **options)
+    def layer_stats(self, locale: str, layer: str, quadtree: bool | None = None,
+                    bounds: Sequence[float] | None = None, **options: Any) -> Answer:
+        """How a layer is held: tiles, tree, bytes; of a mesh also its quadtree's leaves over bounds."""
+        return self.call("GET", _place(locale, "layers", layer, "stats"), quadtree=quadtree,
+                         bounds=bounds, **options)
 
     def put_transform(self, locale: str, layer: str, translation: Vector, yaw_deg: float = 0,
                       rotation: Sequence[float] | None = None, **options: Any) -> Answer:

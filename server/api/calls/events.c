@@ -343,20 +343,6 @@ static enum err_code decode_samples(struct call *call, struct subscription *s, s
     return ERR_OK;
 }
 
-static enum err_code decode_area(struct call *call, struct subscription *s, struct err *err)
-{
-    if (option_numbers(call, "bounds", 4, s->area, &s->has_area, err))
-        return err->code;
-    for (int axis = 0; s->has_area && axis < 2; axis++)
-        if (s->area[axis] > s->area[axis + 2]) {
-            err_limit(err, ERR_BAD_INPUT, s->area[axis + 2], s->area[axis],
-                      "bounds is x0,y0,x1,y1: %c0 is %.17g, %c1 is %.17g, which is less",
-                      "xy"[axis], s -> area[axis], "xy"[axis], s -> area[axis + 2]);
-            return err_at(err, "bounds");
-        }
-    return ERR_OK;
-}
-
 static enum err_code decode_layer(struct call *call, struct subscription *s, struct err *err)
 {
     if (option_layer(call, s->layer, err))
@@ -441,7 +427,7 @@ enum err_code locale_events_get_answer(struct call *call, struct err *err)
     bool is_given, is_found;
 
     if (options_open_query(call, names, err) || decode_since(call, &is_given, &s.known, err) ||
-        decode_samples(call, &s, err) || decode_area(call, &s, err) ||
+        decode_samples(call, &s, err) || option_bounds(call, s.area, &s.has_area, err) ||
         decode_layer(call, &s, err) || decode_form(call, &s, err))
         return err->code;
     snprintf(s.locale, sizeof s.locale, "%s", call->locale->id);

@@ -8,7 +8,7 @@
  * DELETE …/layers/{layer}        ->  204
  * GET    …/layers/{layer}/stats  ->  heightfield: {"tiles","samples","bytes","levels"};
  *        mesh: {"nodes","leaves","depth","polygons","bytes","average_tests","depths":[…],
- *              "bytes_by_structure":{…}}
+ *              "bytes_by_structure":{…}}; with quadtree=true also its leaves, those over bounds=
  *
  * An upload is decoded, and a mesh built, on a worker; only the finished layer goes to the writer.
  * An f32 field goes into its tiles while it arrives (upload_stream.h). Headers and options are
@@ -19,7 +19,10 @@
 #include "api/options.h"
 #include "api/upload_stream.h"
 #include "api/write.h"
+#include "world/ask/layer_ask.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MEDIA_TYPE_BYTES_MAX = 64 };
@@ -209,14 +212,58 @@ static void stats_of_mesh(struct json_writer *w, const struct layer *layer)
     json_end_object(w);
 }
 
+/* The quadtree's leaves over a part of the plan. */
+static enum err_code quadtree_of_mesh(struct call *call, const struct layer *layer,
+                                      const double area[4], struct err *err)
+{
+    struct json_writer *w = &call->out;
+    size_t most = call_limits(call)->trace_max, count;
+    struct mesh_leaf *leaves = malloc(most * sizeof *leaves);
+    struct mesh_axes axes = layer_mesh_axes(layer);
+
+    if (!leaves)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the leaves of layer %s", layer->id);
+    count = layer_mesh_leaves(layer, area, leaves, most);
+    json_key(w, "quadtree");
+    json_begin_object(w);
+    json_key(w, "frame");
+    encode_axes(w, &axes);
+    json_key(w, "leaves");
+    json_begin_array(w);
+    for (size_t i = 0; i < count && i < most; i++) {
+        json_begin_object(w);
+        put(w, "depth", leaves[i].depth);
+        put(w, "polygons", leaves[i].polygons);
+        json_key(w, "bounds");
+        json_begin_array(w);
+        json_number(w, leaves[i].x_min);
+        json_number(w, leaves[i].y_min);
+        json_number(w, leaves[i].x_max);
+        json_number(w, leaves[i].y_max);
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_key(w, "truncated");
+    json_boolean(w, count > most);
+    json_end_object(w);
+    free(leaves);
+    return ERR_OK;
+}
+
 enum err_code layer_stats_get_answer(struct call *call, struct err *err)
 {
     struct json_writer *w = &call->out;
     char id[WORLD_ID_MAX + 1];
+    static const char *const names[] = {"quadtree", "bounds", NULL};
+    double area[4] = {-INFINITY, -INFINITY, INFINITY, INFINITY};
+    bool wants_leaves = false, has_area;
     const struct layer *layer;
 
     if (call_param_id(call, 1, "layer", ERR_LAYER_UNKNOWN, id, err) ||
-        options_open_query(call, NULL, err))
+        options_open_query(call, names, err) ||
+        option_boolean(call, "quadtree", &wants_leaves, err) ||
+        option_bounds(call, area, &has_area, err))
         return err->code;
     layer = locale_layer(call->locale, id);
     if (!layer)
@@ -228,6 +275,8 @@ enum err_code layer_stats_get_answer(struct call *call, struct err *err)
         stats_of_mesh(w, layer);
     else
         stats_of_field(w, layer);
+    if (wants_leaves && layer->kind == LAYER_MESH && quadtree_of_mesh(call, layer, area, err))
+        return err->code;
     json_end_object(w);
     return ERR_OK;
 }

@@ -9,8 +9,8 @@
  *
  * t counts in lengths of the direction, distance in metres.
  * An impossible ray (no direction, negative t_max) is an item of status invalid; for malformed ones
- * the request is refused. A trace explains one ray: the boxes and cells it visited in heightfields,
- * bounded.
+ * the request is refused. A trace explains one ray: the boxes and cells that it visited in
+ * heightfields, the boxes and polygons that it tested in meshes, bounded.
  */
 #include "api/calls.h"
 
@@ -19,6 +19,7 @@
 #include "api/options.h"
 #include "api/encode.h"
 #include "world/ask/all_hits.h"
+#include "world/ask/layer_ask.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +117,74 @@ static void ask(const struct ray_options *options, struct asked *asked, size_t c
             asked->status[i] = RAY_MISS;
 }
 
-static void encode_trace(struct json_writer *w, const struct ray_trace *trace)
+/* The part of a trace that is one mesh's. */
+static void encode_mesh_trace(struct json_writer *w, const struct layer *layer,
+                              const struct ray_tree_trace *trace)
 {
+    struct mesh_axes axes = layer_mesh_axes(layer);
+
+    json_begin_object(w);
+    json_key(w, "layer");
+    json_string(w, layer->id);
+    json_key(w, "frame");
+    encode_axes(w, &axes);
+    json_key(w, "boxes");
+    json_begin_array(w);
+    for (uint32_t i = 0; i < trace->box_count && i < trace->box_capacity; i++) {
+        const struct ray_tree_box *box = &trace->boxes[i];
+
+        json_begin_object(w);
+        json_key(w, "level");
+        json_integer(w, box->level);
+        json_key(w, "bounds");
+        json_box3(w, box->bounds);
+        json_key(w, "entered");
+        json_boolean(w, box->is_entered);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_key(w, "polygons");
+    json_begin_array(w);
+    for (uint32_t i = 0; i < trace->polygon_count && i < trace->polygon_capacity; i++)
+        json_integer(w, trace->polygons[i]);
+    json_end_array(w);
+    json_end_object(w);
+}
+
+/* The meshes of the choice but bodies among granules; true: not all had room. */
+static bool encode_mesh_traces(struct json_writer *w, const struct layer_choice *choice,
+                               const struct ray *ray, const struct ray_tree_trace *room)
+{
+    struct ray_tree_trace trace = *room;
+    bool is_cut = false;
+
+    for (size_t i = 0; i < choice->count; i++) {
+        const struct layer *layer = choice->layers[i];
+
+        if (layer->kind != LAYER_MESH || layer->body.patch != 0)
+            continue;
+        trace.box_count = trace.polygon_count = 0;
+        if (ray_is_valid(ray))
+            layer_mesh_trace(layer, ray, &trace);
+        encode_mesh_trace(w, layer, &trace);
+        is_cut |=
+            trace.box_count > trace.box_capacity || trace.polygon_count > trace.polygon_capacity;
+        trace.box_capacity -=
+            trace.box_count < trace.box_capacity ? trace.box_count : trace.box_capacity;
+        trace.polygon_capacity -= trace.polygon_count < trace.polygon_capacity
+                                      ? trace.polygon_count
+                                      : trace.polygon_capacity;
+    }
+    return is_cut;
+}
+
+static void encode_trace(struct json_writer *w, const struct ray_options *options,
+                         const struct ray *ray, const struct ray_trace *trace,
+                         const struct ray_tree_trace *room)
+{
+    bool is_cut =
+        trace->box_count > trace->box_capacity || trace->cell_count > trace->cell_capacity;
+
     json_key(w, "trace");
     json_begin_object(w);
     json_key(w, "boxes");
@@ -144,9 +211,12 @@ static void encode_trace(struct json_writer *w, const struct ray_trace *trace)
     for (uint32_t i = 0; i < trace->cell_count && i < trace->cell_capacity; i++)
         encode_cell(w, trace->cells[i]);
     json_end_array(w);
+    json_key(w, "meshes");
+    json_begin_array(w);
+    is_cut |= encode_mesh_traces(w, &options->choice, ray, room);
+    json_end_array(w);
     json_key(w, "truncated");
-    json_boolean(w, trace->box_count > trace->box_capacity ||
-                        trace->cell_count > trace->cell_capacity);
+    json_boolean(w, is_cut);
     json_end_object(w);
 }
 
@@ -194,12 +264,15 @@ static enum err_code answer_traced(struct call *call, const struct ray_options *
 {
     uint32_t capacity = (uint32_t)call_limits(call)->trace_max;
     struct ray_trace trace = {.box_capacity = capacity, .cell_capacity = capacity};
+    struct ray_tree_trace room = {.box_capacity = capacity, .polygon_capacity = capacity};
     struct asked asked;
     char *at;
 
     trace.boxes = malloc(capacity * sizeof *trace.boxes);
     trace.cells = malloc(capacity * sizeof *trace.cells);
-    if (!trace.boxes || !trace.cells) {
+    room.boxes = malloc(capacity * sizeof *room.boxes);
+    room.polygons = malloc(capacity * sizeof *room.polygons);
+    if (!trace.boxes || !trace.cells || !room.boxes || !room.polygons) {
         err_set(err, ERR_NO_MEMORY, "no memory for a trace");
     } else {
         asked.rays[0] = *ray;
@@ -207,11 +280,13 @@ static enum err_code answer_traced(struct call *call, const struct ray_options *
         at = json_open_room(&call->out, RAY_BYTES);
         if (at)
             json_close_room(&call->out, encode(at, asked.status[0], ray, &asked.hits[0]));
-        encode_trace(&call->out, &trace);
+        encode_trace(&call->out, options, ray, &trace, &room);
         json_end_object(&call->out);
     }
     free(trace.boxes);
     free(trace.cells);
+    free(room.boxes);
+    free(room.polygons);
     return err->code;
 }
 

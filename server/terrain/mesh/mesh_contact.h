@@ -30,6 +30,10 @@ struct column_found mesh_column_by_tree(const struct mesh *mesh, double x, doubl
 /* The place at z of the mesh's frame on the vertical line through a point of the locale. */
 struct vec3 mesh_column_point(const struct mesh *mesh, struct vec3 point, double z);
 
+/* The leaf of the floor grid at (x, y) and its list, as pieces; false: beside the grid. */
+struct ray_tree_trace;
+bool mesh_column_trace(const struct mesh *mesh, double x, double y, struct ray_tree_trace *trace);
+
 /* Unit, against gravity, in the locale's frame. */
 struct vec3 mesh_floor_normal(const struct mesh *mesh, uint32_t polygon);
 

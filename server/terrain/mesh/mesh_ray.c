@@ -16,6 +16,7 @@
  * and changes no bit of an answer. So a mesh may get another tree between queries.
  */
 #include "terrain/mesh/mesh_contact.h"
+#include "terrain/mesh/mesh_trace.h"
 #include "terrain/mesh/mesh_walk.h"
 #include "terrain/power.h"
 #include "terrain/radial/radial.h"
@@ -269,6 +270,43 @@ bool mesh_ray_among(const struct mesh *mesh, const struct ray *ray, const uint32
                     size_t count, struct mesh_hit *hit)
 {
     return ray_ask(mesh, ray, RAY_CLOSEST, (struct among){polygons, count}, hit);
+}
+
+/* Pieces by their numbers in the file. */
+static void sources_set(const struct mesh *mesh, struct ray_tree_trace *trace, uint32_t first)
+{
+    for (uint32_t i = first; i < trace->polygon_count && i < trace->polygon_capacity; i++)
+        trace->polygons[i] = mesh->radial ? mesh->radial->polygons[trace->polygons[i]].source
+                                          : mesh_source(mesh, trace->polygons[i]);
+}
+
+/* The trees of a mesh that is not radial. */
+static void trees_trace(const struct mesh *mesh, const struct ray *ray,
+                        struct ray_tree_trace *trace)
+{
+    struct walk w;
+    struct begun_ray begun;
+    struct ray_tree_line line;
+
+    walk_set(&w, mesh, ray, RAY_CLOSEST);
+    if (!walk_begin(&w, &begun) ||
+        (runs_along_gravity(&w) && mesh_column_trace(mesh, w.s.o[0], w.s.o[1], trace)))
+        return;
+    line_set(&line, &w);
+    ray_tree_ask_traced(&mesh->rays.first, &line, trace);
+    line.high = w.t_end;
+    ray_tree_ask_traced(&mesh->rays.more, &line, trace);
+}
+
+void mesh_ray_trace(const struct mesh *mesh, const struct ray *ray, struct ray_tree_trace *trace)
+{
+    uint32_t first = trace->polygon_count;
+
+    if (mesh->radial)
+        radial_ray_trace(mesh->radial, ray, trace);
+    else
+        trees_trace(mesh, ray, trace);
+    sources_set(mesh, trace, first);
 }
 
 /* ---- many rays ------------------------------------------------------------------------------ */

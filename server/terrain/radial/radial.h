@@ -77,6 +77,10 @@ bool radial_ceiling(const struct radial *radial, struct vec3 point, double above
                     struct mesh_contact *out);
 bool radial_ray(const struct radial *radial, const struct ray *ray, enum ray_mode mode,
                 struct mesh_hit *hit);
+/* What it tests, for the nearest hit; polygons are numbers of the image. */
+struct ray_tree_trace;
+void radial_ray_trace(const struct radial *radial, const struct ray *ray,
+                      struct ray_tree_trace *trace);
 
 /*
  * Is the line from `from` along d (not zero) inside of all edges, by more than `least` metres (or

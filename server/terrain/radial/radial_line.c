@@ -22,6 +22,7 @@
 
 #include "terrain/mesh/convex_parts.h"
 #include "terrain/power.h"
+#include "terrain/bvh/ray_tree_trace.h"
 #include "terrain/bvh/woop.h"
 
 #include <float.h>
@@ -38,7 +39,8 @@ struct line {
     bool is_any, is_light, without_walls;
     bool is_hit;
     uint32_t polygon;
-    struct vec3 normal; /* of the hit, not unit */
+    struct vec3 normal;           /* of the hit, not unit */
+    struct ray_tree_trace *trace; /* NULL: none */
 };
 
 static void line_set(struct line *l)
@@ -56,6 +58,7 @@ static inline void line_begin(struct line *l, const struct radial *mesh, struct 
     l->s.o[0] = o.x, l->s.o[1] = o.y, l->s.o[2] = o.z;
     l->d[0] = d.x, l->d[1] = d.y, l->d[2] = d.z;
     l->is_farthest = l->is_hit = false;
+    l->trace = NULL;
     l->polygon = 0;
     l->s.pad = 2 * mesh->header->slack;
     line_set(l);
@@ -145,7 +148,10 @@ static void tree_walk(struct line *l)
         .asker = l,
     };
 
-    ray_tree_ask(&l->mesh->tree, &line);
+    if (l->trace)
+        ray_tree_ask_traced(&l->mesh->tree, &line, l->trace);
+    else
+        ray_tree_ask(&l->mesh->tree, &line);
 }
 
 /* ---- contact -------------------------------------------------------------------------------- */
@@ -262,8 +268,8 @@ static struct vec3 ray_normal(const struct line *l, struct vec3 point)
     return vec3_unit(is_away ? vec3_opposite(n) : n);
 }
 
-bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode mode,
-                struct mesh_hit *hit)
+static bool ray_ask(const struct radial *mesh, const struct ray *ray, enum ray_mode mode,
+                    struct mesh_hit *hit, struct ray_tree_trace *trace)
 {
     /* t is scaled by a power of two so that the longest component is near 1: exact both ways */
     int exponent = exponent_of(ray->direction);
@@ -275,6 +281,7 @@ bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode 
     l.is_any = ray_takes_any(mode);
     l.is_light = ray_is_light(mode);
     l.without_walls = false;
+    l.trace = trace;
     struct span inside = span_of(&l);
 
     inside.t0 = inside.t0 > 0 ? inside.t0 : 0;
@@ -299,4 +306,18 @@ bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode 
     hit->normal = ray_normal(&l, hit->point);
     hit->polygon = mesh->polygons[l.polygon].source;
     return true;
+}
+
+bool radial_ray(const struct radial *mesh, const struct ray *ray, enum ray_mode mode,
+                struct mesh_hit *hit)
+{
+    return ray_ask(mesh, ray, mode, hit, NULL);
+}
+
+void radial_ray_trace(const struct radial *mesh, const struct ray *ray,
+                      struct ray_tree_trace *trace)
+{
+    struct mesh_hit hit;
+
+    (void)ray_ask(mesh, ray, RAY_CLOSEST, &hit, trace);
 }

@@ -193,3 +193,47 @@ void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t c
                 ray_hit_out(layer, &rays[k], &hits[k]);
     }
 }
+
+void layer_mesh_trace(const struct layer *layer, const struct ray *ray,
+                      struct ray_tree_trace *trace)
+{
+    struct ray own = layer->is_moved ? ray_in(&layer->motion, ray) : *ray;
+
+    mesh_ray_trace(layer->mesh, &own, trace);
+}
+
+struct mesh_axes layer_mesh_axes(const struct layer *layer)
+{
+    struct mesh_axes axes = mesh_axes(layer->mesh);
+
+    if (!layer->is_moved)
+        return axes;
+    axes.origin = motion_point_out(&layer->motion, axes.origin);
+    for (int i = 0; i < 3; i++)
+        axes.axis[i] = motion_turn_out(&layer->motion, axes.axis[i]);
+    return axes;
+}
+
+size_t layer_mesh_leaves(const struct layer *layer, const double area[4], struct mesh_leaf *out,
+                         size_t capacity)
+{
+    struct mesh_axes axes = layer_mesh_axes(layer);
+    struct box3 around, own = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+
+    if (!layer_bounds(layer, &around) || area[0] > around.max.x || area[2] < around.min.x ||
+        area[1] > around.max.y || area[3] < around.min.y)
+        return 0;
+    for (int corner = 0; corner < 8; corner++) {
+        struct vec3 p = {
+            corner & 1 ? fmin(area[2], around.max.x) : fmax(area[0], around.min.x),
+            corner & 2 ? fmin(area[3], around.max.y) : fmax(area[1], around.min.y),
+            corner & 4 ? around.max.z : around.min.z,
+        };
+        struct vec3 from = vec3_sub(p, axes.origin);
+
+        p = (struct vec3){vec3_dot(from, axes.axis[0]), vec3_dot(from, axes.axis[1]),
+                          vec3_dot(from, axes.axis[2])};
+        own = box3_union(own, (struct box3){p, p});
+    }
+    return mesh_leaves(layer->mesh, &own, out, capacity);
+}

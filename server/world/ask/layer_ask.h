@@ -6,6 +6,7 @@
 #ifndef KOTA_WORLD_LAYER_ASK_H
 #define KOTA_WORLD_LAYER_ASK_H
 
+#include "terrain/mesh/mesh_trace.h"
 #include "world/values/layer.h"
 
 /* Of a moved layer; use the functions below. */
@@ -45,6 +46,15 @@ static inline bool layer_mesh_ray(const struct layer *layer, const struct ray *r
 /* layer_mesh_ray of many, as mesh_rays. */
 void layer_mesh_rays(const struct layer *layer, const struct ray *rays, size_t count,
                      enum ray_mode mode, struct mesh_hit *hits);
+
+/* mesh_ray_trace, and the frame of its boxes in the locale. */
+void layer_mesh_trace(const struct layer *layer, const struct ray *ray,
+                      struct ray_tree_trace *trace);
+struct mesh_axes layer_mesh_axes(const struct layer *layer);
+
+/* mesh_leaves of those over a rectangle of the locale's plan: x0, y0, x1, y1. */
+size_t layer_mesh_leaves(const struct layer *layer, const double area[4], struct mesh_leaf *out,
+                         size_t capacity);
 
 /* ---- in the layer's own frame ---------------------------------------------------------------- */
 

@@ -82,7 +82,7 @@ struct locale_hit {
 
 /*
  * The nearest hit over the layers (RAY_ANY: some hit). False: out is untouched. A trace lists
- * the visited nodes of heightfields, not of meshes.
+ * the visited nodes of heightfields; of meshes see layer_mesh_trace.
  */
 bool locale_ray(const struct layer_choice *choice, const struct ray *ray, enum ray_mode mode,
                 struct locale_hit *out, struct ray_trace *trace);
