@@ -163,6 +163,28 @@ enum err_code node_check_live(struct call *call, const char *locale_id, struct e
     return err->code;
 }
 
+enum err_code node_check_ground(struct call *call, const char *locale_id, struct vec2 low,
+                                struct vec2 high, struct err *err)
+{
+    struct cluster_node *nodes = NULL;
+    char holder[CLUSTER_ID_MAX + 1];
+    struct err ignored;
+    size_t count = 0;
+
+    err->code = ERR_OK;
+    if (!call->request || !call->api->is_shared ||
+        world_lease_holder(call->api->world, locale_id, low, high, holder, &ignored) ||
+        holder[0] == '\0' || cluster_nodes(world_log(call->api->world), &nodes, &count, &ignored))
+        return ERR_OK;
+    for (size_t i = 0; i < count && err->code == ERR_OK; i++)
+        if (nodes[i].url[0] != '\0' && strcmp(nodes[i].id, holder) == 0 &&
+            redirect(call, &nodes[i], locale_id, NODE_PLACED "=true", err) == ERR_ELSEWHERE)
+            err_set(err, ERR_ELSEWHERE, "node %s simulates that ground of locale %s", holder,
+                    locale_id);
+    free(nodes);
+    return err->code;
+}
+
 void node_own_url(struct world *world, char out[static CLUSTER_URL_MAX + 1])
 {
     struct cluster_node *nodes = NULL;

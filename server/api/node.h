@@ -44,6 +44,13 @@ enum err_code node_place_patch(struct call *call, const char *locale_id, struct 
 enum err_code node_check_live(struct call *call, const char *locale_id, struct err *err);
 
 /*
+ * Does another daemon simulate ground within a box (lease.h)? Then ERR_ELSEWHERE, and
+ * call->location is there; ERR_OK also where the log cannot be asked. Waits: on a worker only.
+ */
+enum err_code node_check_ground(struct call *call, const char *locale_id, struct vec2 low,
+                                struct vec2 high, struct err *err);
+
+/*
  * The address of this daemon, for a Location that is valid from any node: "" without a shared log,
  * or without an address. Any thread.
  */

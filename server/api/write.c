@@ -170,6 +170,8 @@ void write_request_hash(const struct call *call, const char *method_and_path,
     else
         content_hash(call->body.at, call->body.length, parts[n++]);
     for (size_t i = 0; i < call->query_count; i++) {
+        if (span_equals(query[i].name, NODE_PLACED))
+            continue; /* the same request, at another node */
         content_hash(query[i].name.at, query[i].name.length, parts[n++]);
         content_hash(query[i].value.at, query[i].value.length, parts[n++]);
     }

@@ -260,6 +260,9 @@ struct cluster_area {
  */
 enum err_code cluster_lease(struct cluster *cluster, const struct cluster_area *area,
                             uint64_t *fence, char *holder, struct err *err);
+/* Another node that holds a cell of the area; "" if none does. holder [CLUSTER_ID_MAX + 1]. */
+enum err_code cluster_holder(struct cluster *cluster, const struct cluster_area *area, char *holder,
+                             struct err *err);
 void cluster_unlease(struct cluster *cluster, uint64_t fence);
 /* Has it been lost, as far as is known: not renewed in time, or taken by another? Any thread. */
 bool cluster_is_lost(struct cluster *cluster, uint64_t fence);

@@ -60,6 +60,7 @@ enum {
     X(ADOPT)                                                                                       \
     X(TAKE_LEASE)                                                                                  \
     X(RENEW_LEASES)                                                                                \
+    X(LEASE_HOLDER)                                                                                \
     X(LET_GO)                                                                                      \
     X(LET_GO_OLD)                                                                                  \
     X(SIGN_OF_LIFE)                                                                                \

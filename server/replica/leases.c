@@ -427,6 +427,30 @@ enum err_code cluster_lease(struct cluster *cluster, const struct cluster_area *
     return ERR_OK;
 }
 
+static void take_holder(struct ask *ask, unsigned index, const PGresult *result)
+{
+    (void)index;
+    if (PQntuples(result) > 0)
+        result_text(result, 0, 0, ask->context, CLUSTER_ID_MAX + 1);
+}
+
+enum err_code cluster_holder(struct cluster *cluster, const struct cluster_area *area, char *holder,
+                             struct err *err)
+{
+    struct params params = {0};
+
+    holder[0] = '\0';
+    if (cluster_ready(cluster, err))
+        return err->code;
+    params_text(&params, area->locale);
+    params_int8(&params, area->first_x);
+    params_int8(&params, area->last_x);
+    params_int8(&params, area->first_y);
+    params_int8(&params, area->last_y);
+    params_text(&params, cluster->node);
+    return ask_one(cluster, STATEMENT_LEASE_HOLDER, &params, take_holder, holder, err);
+}
+
 void cluster_unlease(struct cluster *cluster, uint64_t fence)
 {
     struct held_lease *lease;

@@ -86,6 +86,9 @@ static const char *const statements[STATEMENT_COUNT] = {
         "ORDER BY rev DESC LIMIT 1",
     [STATEMENT_ADOPT] = "SELECT adopt($1, $2, $3, $4, $5, $6)",
     [STATEMENT_TAKE_LEASE] = "SELECT take_lease($1, $2, $3, $4, $5, $6, $7)",
+    [STATEMENT_LEASE_HOLDER] =
+        "SELECT holder FROM lease WHERE locale = $1 AND x BETWEEN $2 AND $3 AND y BETWEEN $4 AND "
+        "$5 AND expires > clock_timestamp() AND holder <> $6 ORDER BY expires DESC LIMIT 1",
     [STATEMENT_RENEW_LEASES] = "SELECT renew_leases($1, $2, $3)",
     [STATEMENT_LET_GO] = "DELETE FROM lease WHERE holder = $1 AND fence = ANY ($2)",
     [STATEMENT_LET_GO_OLD] = "DELETE FROM lease WHERE holder = $1 AND fence <> ALL ($2)",

@@ -95,6 +95,12 @@ static void a_cell_has_one_holder(void **state)
     second = must_lease(two, area("a", 10, 0, 19, 9));
     third = must_lease(two, area("b", 0, 0, 9, 9)); /* another ground */
     assert_true(first < second && second < third);
+    cluster_ok(cluster_holder(two, &(struct cluster_area){"a", 9, 9, 30, 30}, holder, &err), &err);
+    assert_string_equal(holder, "one");
+    cluster_ok(cluster_holder(one, &(struct cluster_area){"a", 0, 0, 10, 9}, holder, &err), &err);
+    assert_string_equal(holder, "two"); /* another's, not one's own */
+    cluster_ok(cluster_holder(one, &(struct cluster_area){"a", 20, 0, 30, 9}, holder, &err), &err);
+    assert_string_equal(holder, "");
     /* nothing of a refused one is left behind */
     assert_int_equal(cluster_sql("SELECT count(*) FROM kota.lease"), 300);
     cluster_unlease(one, first);

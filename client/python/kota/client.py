@@ -662,14 +662,16 @@ class Client:
         """Removes a body for good; the others keep their numbers."""
         return self._write("DELETE", _place(locale, "patches", patch, "bodies", body), options)
 
-    def post_impact(self, locale: str, body: Mapping[str, Any], **options: Any) -> Answer:
+    def post_impact(self, locale: str, body: Mapping[str, Any], placed: Optional[str] = None,
+                    **options: Any) -> Answer:
         """A body hits the ground: {"model" or "radius", "mass", "position", "velocity"}, and
         observer, until ("accepted", "written"). Its fate, with the number `impact`."""
-        return self._write("POST", _place(locale, "impacts"), options, json=body)
+        return self._write("POST", _place(locale, "impacts"), options, json=body, placed=placed)
 
-    def impact(self, locale: str, impact: int, **options: Any) -> Answer:
+    def impact(self, locale: str, impact: int, placed: Optional[str] = None,
+               **options: Any) -> Answer:
         """The fate of an impact: `state`, `how`, `patch`, `revision`."""
-        return self.call("GET", _place(locale, "impacts", impact), **options)
+        return self.call("GET", _place(locale, "impacts", impact), placed=placed, **options)
 
     def patch_view(self, locale: str, patch: int, **options: Any) -> Answer:
         """A picture (PNG) of a patch, in `body`. Options: width, height (pixels)."""

@@ -9,6 +9,7 @@
  */
 #include "api/impacts/impact_decode.h"
 
+#include "api/node.h"
 #include "api/options.h"
 #include "sand/body/ball.h"
 
@@ -182,13 +183,15 @@ static enum err_code take_observer(struct call *call, struct impact *out, struct
 
 static const char *const items[] = {"model",    "radius",   "mass",  "position",
                                     "velocity", "observer", "until", NULL};
+static const char *const options[] = {NODE_PLACED, NULL};
 
 enum err_code impact_decode(struct call *call, struct impact *out, struct err *err)
 {
     struct impact impact = {.model = NULL};
     struct flight flight;
 
-    if (options_open_json(call, items, NULL, err))
+    if (options_open_json(call, items, options, err) ||
+        option_boolean(call, NODE_PLACED, &impact.is_placed, err))
         return err->code;
     if (take_way(call, &flight, &impact, err) || take_body(call, &impact, err) ||
         take_until(call, &impact.is_waiting, err) || land(call, &flight, &impact, err) ||
@@ -203,8 +206,8 @@ enum err_code impact_decode(struct call *call, struct impact *out, struct err *e
 
 enum err_code impact_decode_until(struct call *call, bool *is_waiting, struct err *err)
 {
-    return options_open_json(call, items, NULL, err) ? err->code
-                                                     : take_until(call, is_waiting, err);
+    return options_open_json(call, items, options, err) ? err->code
+                                                        : take_until(call, is_waiting, err);
 }
 
 void impact_free(struct impact *impact)

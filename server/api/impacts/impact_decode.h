@@ -23,6 +23,7 @@ struct impact {
     struct vec3 direction;   /* unit, of its way */
     double observer_m;       /* from the point; 0 without an observer */
     bool is_waiting;         /* until: written */
+    bool is_placed;          /* redirected by another daemon: it is answered here */
     char layer[WORLD_ID_MAX + 1];
     struct vec3 point;  /* of the ground that its centre's way meets */
     struct vec3 normal; /* there, unit, up */

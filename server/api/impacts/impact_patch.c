@@ -9,6 +9,7 @@
 #include "api/impacts/impact_patch.h"
 
 #include "api/calls/patches.h"
+#include "api/node.h"
 #include "sand/body/shell_cache.h"
 #include "world/follow/lease.h"
 
@@ -263,4 +264,48 @@ enum err_code impact_order(struct call *call, const struct impact *impact,
     patch_report_unref(living);
     call->locale = pinned;
     return err->code;
+}
+
+/* ---- other daemons --------------------------------------------------------------------------- */
+
+/* Could a patch be made here? ERR_NO_DEVICE, or ERR_BUSY with a limit: all are in use. */
+static enum err_code check_room(struct call *call, const struct impact *impact, struct err *err)
+{
+    struct sand_engine_config config;
+    struct sand *sand = call->api->sand;
+
+    if (!sand)
+        return err_set(err, ERR_NO_DEVICE, "patches cannot be simulated here");
+    for (int i = first_scale(impact); i < SCALE_COUNT; i++) {
+        const enum granular_scale scale = (enum granular_scale)i;
+
+        if (granules_across(impact, scale) < ACROSS_LEAST)
+            break;
+        if (sand_engine_config(sand, scale, &config, err) == ERR_OK &&
+            sand_ready(sand, scale, err) != ERR_NO_DEVICE &&
+            sand_is_free(sand, scale, err) == ERR_OK)
+            return ERR_OK;
+    }
+    return err->code;
+}
+
+enum err_code impact_place(struct call *call, const struct impact *impact, struct err *err)
+{
+    const double pit_m = impact->crater.radius_m;
+    const struct vec2 low = {impact->point.x - pit_m, impact->point.y - pit_m};
+    const struct vec2 high = {impact->point.x + pit_m, impact->point.y + pit_m};
+    const char *locale = call->locale->id;
+    struct patch_report *living;
+
+    err->code = ERR_OK;
+    if (!call->api->is_shared || impact->is_placed || impact->observer_m > IMPACT_OBSERVER_M ||
+        granules_across(impact, (enum granular_scale)first_scale(impact)) < ACROSS_LEAST)
+        return ERR_OK;
+    living = call->api->sand ? find_patch(call, impact) : NULL;
+    patch_report_unref(living);
+    if (living || node_check_ground(call, locale, low, high, err))
+        return err->code;
+    if (check_room(call, impact, err) == ERR_OK)
+        return ERR_OK;
+    return node_place_patch(call, locale, err) == ERR_ELSEWHERE ? err->code : (err->code = ERR_OK);
 }

@@ -17,4 +17,10 @@ enum err_code impact_order(struct call *call, const struct impact *impact,
                            struct sand_order *order, struct err *err);
 void impact_order_drop(struct call *call, struct sand_order *order);
 
+/*
+ * Where daemons share a log, and granules suit the body: ERR_ELSEWHERE, and call->location, when
+ * another one simulates the ground, or has room for a patch and this one has none. On a worker.
+ */
+enum err_code impact_place(struct call *call, const struct impact *impact, struct err *err);
+
 #endif

@@ -224,27 +224,52 @@ static enum err_code find_in_feed(const struct call *call, uint64_t number, stru
     return ERR_OK;
 }
 
-static enum err_code find_fate(const struct call *call, uint64_t number, struct fate *out,
+/* Another node that simulates the ground of a crater may still refine it: it knows. */
+static enum err_code check_ground(struct call *call, const struct fate *fate, struct err *err)
+{
+    const struct layer *layer = locale_layer(call->locale, fate->layer);
+    const struct sample_rect *rect = &fate->rect;
+    const struct heightfield_spec *spec;
+    struct vec2 low, high;
+
+    if (fate->is_refined || !layer || !layer->field)
+        return ERR_OK;
+    spec = heightfield_spec(layer->field);
+    low = (struct vec2){spec->origin_x_m + rect->column * spec->spacing_x_m,
+                        spec->origin_y_m + rect->row * spec->spacing_y_m};
+    high = (struct vec2){low.x + (rect->cols - 1) * spec->spacing_x_m,
+                         low.y + (rect->rows - 1) * spec->spacing_y_m};
+    return node_check_ground(call, call->locale->id, low, high, err);
+}
+
+/* ERR_ELSEWHERE: another node knows, and call->location is there. */
+static enum err_code find_fate(struct call *call, uint64_t number, struct fate *out,
                                struct err *err)
 {
-    return fates_find(call->api->fates, call->locale->id, number, out)
-               ? ERR_OK
-               : find_in_feed(call, number, out, err);
+    bool is_placed = false; /* redirected by another node: it is answered here */
+
+    err->code = ERR_OK;
+    if (option_boolean(call, NODE_PLACED, &is_placed, err) == ERR_OK &&
+        !fates_find(call->api->fates, call->locale->id, number, out) &&
+        find_in_feed(call, number, out, err) == ERR_OK && !is_placed)
+        check_ground(call, out, err);
+    return err->code;
 }
 
 enum err_code impact_get_answer(struct call *call, struct err *err)
 {
+    static const char *const options[] = {NODE_PLACED, NULL};
     struct fate fate;
     uint64_t number = 0;
 
-    if (options_open_query(call, NULL, err))
+    if (options_open_query(call, options, err))
         return err->code;
     if (!span_index(call->params[1], &number)) {
         err_set(err, ERR_IMPACT_UNKNOWN, "an impact's name is a number");
         return err_at(err, "impact");
     }
     if (find_fate(call, number, &fate, err))
-        return err_at(err, "impact");
+        return err->code == ERR_ELSEWHERE ? err->code : err_at(err, "impact");
     call_header(call, "Cache-Control", "no-store");
     encode_fate(&call->out, &fate);
     return ERR_OK;
@@ -468,17 +493,20 @@ static void refine(struct call *call, const struct impact *impact, const struct 
 }
 
 /* The impact that was made under the key; of one that is no longer known, that it was made. */
-static void give_repeat(struct call *call, const char *locale, uint64_t number, bool is_waiting)
+static enum err_code give_repeat(struct call *call, const char *locale, uint64_t number,
+                                 bool is_waiting, struct err *err)
 {
     struct fate fate;
-    struct err err;
 
-    if (!call->locale || find_fate(call, number, &fate, &err)) {
+    if (call->locale && find_fate(call, number, &fate, err) == ERR_ELSEWHERE)
+        return err->code;
+    if (!call->locale || err->code != ERR_OK) {
         fate = (struct fate){
             .number = number, .is_written = true, .revision = number, .point = {NAN, NAN, NAN}};
         snprintf(fate.locale, sizeof fate.locale, "%s", locale);
     }
     give_fate(call, &fate, is_waiting, true);
+    return err->code = ERR_OK;
 }
 
 /* Is the key known? Then the impact that it made is answered. */
@@ -498,7 +526,7 @@ static enum err_code answer_repeat(struct call *call, const struct world_change 
         return err->code;
     *is_answered = true;
     if (impact_decode_until(call, &is_waiting, err) == ERR_OK)
-        give_repeat(call, change->locale_id, written.revision, is_waiting);
+        give_repeat(call, change->locale_id, written.revision, is_waiting, err);
     return err->code;
 }
 
@@ -523,9 +551,13 @@ enum err_code impacts_post_answer(struct call *call, struct err *err)
         return call_unknown_locale(call, err);
     if (impact_decode(call, &impact, err))
         return err->code;
+    if (impact_place(call, &impact, err)) {
+        impact_free(&impact);
+        return err->code;
+    }
     if (make_crater(call, &impact, &change, &written, err) == ERR_OK) {
         if (written.is_repeat) /* two requests with one key at once */
-            give_repeat(call, change.locale_id, written.revision, impact.is_waiting);
+            give_repeat(call, change.locale_id, written.revision, impact.is_waiting, err);
         else
             refine(call, &impact, &written);
         locale_unref(written.before);

@@ -24,6 +24,7 @@ struct lease_order {
     struct lease_order *next;
     bool lets_go; /* of fence; the order is malloc and the writer's */
     bool looks;   /* only: no lease */
+    char *holder; /* only asks for it; NULL: another order */
     uint64_t fence;
     struct cluster_area area;
     struct locale *locale;
@@ -115,6 +116,22 @@ enum err_code world_lease(struct world *world, const char *locale_id, struct vec
     *err = order.err;
     if (err->code == ERR_OK)
         *out = (struct world_lease){order.fence, order.locale};
+    return err->code;
+}
+
+enum err_code world_lease_holder(struct world *world, const char *locale_id, struct vec2 low,
+                                 struct vec2 high, char *holder, struct err *err)
+{
+    struct lease_order order = {.holder = holder, .err = {.code = ERR_OK}};
+
+    holder[0] = '\0';
+    err->code = ERR_OK;
+    if (!world->follow)
+        return ERR_OK;
+    if (area_of(locale_id, low, high, &order.area, err))
+        return err->code;
+    wait_for(world, &order);
+    *err = order.err;
     return err->code;
 }
 
@@ -211,6 +228,8 @@ void lease_poll(struct world *world, bool is_over)
             err_set(&order->err, ERR_BUSY, "the daemon stops");
         else if (order->looks)
             find_now(world, order);
+        else if (order->holder)
+            cluster_holder(world->follow->log, &order->area, order->holder, &order->err);
         else
             take(world, order);
         answer(world, order);

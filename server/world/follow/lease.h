@@ -39,6 +39,14 @@ enum err_code world_lease(struct world *world, const char *locale_id, struct vec
 enum err_code world_locale_now(struct world *world, const char *locale_id, struct locale **out,
                                struct err *err);
 
+/*
+ * Which other node holds a cell that a box touches; "" without one, or without a shared log. holder
+ * [CLUSTER_ID_MAX + 1]. Waits for the writer and the engine: workers only.
+ * ERR_UNPROCESSABLE (too far from the origin), ERR_UNAVAILABLE, ERR_BUSY, ERR_NO_MEMORY
+ */
+enum err_code world_lease_holder(struct world *world, const char *locale_id, struct vec2 low,
+                                 struct vec2 high, char *holder, struct err *err);
+
 /* Releases it; 0 is fine. Any thread, does not wait. */
 void world_unlease(struct world *world, uint64_t fence);
 
