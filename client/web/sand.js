@@ -3,7 +3,7 @@
  * and what moved is written back as an edit.
  *
  * While the panel is open clicks choose the middle of the next patch (tool "sand"); it is drawn as
- * it would lie, and it is made by a button. The patch that is chosen in the list is followed by its
+ * it would lie, and it is made by a button. Or clicks throw a body (throw.js). The patch that is chosen in the list is followed by its
  * stream: states as they come, poses as lines of each body's box over both views. Its numbers are
  * asked once a second, its picture at most twice, and less often where the daemon takes long.
  */
@@ -11,6 +11,7 @@ import { setMarks } from "/web/marks.js";
 import { barrelObj, bodyMarks, drawStates, ended, granuleCount, ledgerRows, patchMark, patchRows,
   resultWords } from "/web/sandshow.js";
 import { tell } from "/web/state.js";
+import { startThrow } from "/web/throw.js";
 import { choice, claimClicks, fillTable, hiddenWords, labelled, make, makeSvg, middleOf,
   numberField, numberOf, onPanel, placeInSight, shortNumber, writeError } from "/web/widgets.js";
 
@@ -365,7 +366,7 @@ function startButtons(kota, state, form, show, models, follower, readList) {
 }
 
 /** How many granules it would be, and where it would lie. */
-function startPreview(state, form, device) {
+function startPreview(state, form, device, thrower) {
   const draw = () => {
     const size = [form.width.valueAsNumber, form.length.valueAsNumber];
     const diameter = diameters[form.scale.value] ?? diameters.medium;
@@ -376,13 +377,13 @@ function startPreview(state, form, device) {
     form.count.classList.toggle("bad", most > 0 && count > most);
     const center = [form.x.valueAsNumber, form.y.valueAsNumber];
     const isWhole = [...center, ...size].every(Number.isFinite);
-    setMarks("sand-next", state.tool === "sand" && state.layer && isWhole ?
+    setMarks("sand-next", state.tool === "sand" && !thrower.isOn && state.layer && isWhole ?
       [{ ...patchMark({ center, size, state: "" }), color: "accent", fill: false }] : []);
   };
   for (const field of [form.x, form.y, form.width, form.length, form.depth, form.scale])
     field.addEventListener("input", draw);
   state.on("clicked", (clicked) => {
-    if (state.tool !== "sand" || !clicked?.point) return;
+    if (state.tool !== "sand" || thrower.isOn || !clicked?.point) return;
     [form.x.value, form.y.value] = clicked.point.map((value) => String(Number(value.toFixed(2))));
     draw();
   });
@@ -408,7 +409,9 @@ export function start(kota, state) {
   const setLarge = startLarge(show);
   const readList = startList(kota, state, show, follower);
   startButtons(kota, state, form, show, models, follower, readList);
-  const preview = startPreview(state, form, device);
+  const thrower = startThrow(kota, state, models, readList);
+  const preview = startPreview(state, form, device, thrower);
+  document.getElementById("throw-click").addEventListener("input", preview);
   follower.draw();
 
   function deviceWords() {
@@ -438,7 +441,7 @@ export function start(kota, state) {
     follower.isShown = isOpen;
     if (!isOpen) return setLarge(false);
     placeInSight(state.look, form);
-    models.read().then(look).catch(tell);
+    models.read().then(thrower.readModels).then(look).catch(tell);
     timer = setInterval(() => look().catch(tell), listMs);
   });
 }

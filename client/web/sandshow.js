@@ -48,8 +48,20 @@ export function drawStates(svg, history) {
 
 // ---- bodies -------------------------------------------------------------------------------------
 
+/** Three great circles of a ball. */
+function ballMarks({ position, radius }) {
+  const angles = Array.from({ length: 25 }, (_, i) => i * Math.PI / 12);
+  return [0, 1, 2].map((axis) => ({ kind: "line", color: "accent", points: angles.map((angle) => {
+    const at = [...position];
+    at[(axis + 1) % 3] += radius * Math.cos(angle);
+    at[(axis + 2) % 3] += radius * Math.sin(angle);
+    return at;
+  }) }));
+}
+
 /** The box around a model, as it lies, in lines; a point where the model is not known. */
 export function bodyMarks(pose, model) {
+  if (pose.radius) return ballMarks(pose);
   if (!model) return [{ kind: "point", at: pose.position, color: "accent" }];
   const { min, max } = model.bounds;
   const corner = (i) => turned(pose.orientation,
@@ -115,6 +127,27 @@ export function resultWords(patch) {
 /** Granules that a patch needs, about: a dense packing holds 2.97 in a cube of their diameter. */
 export function granuleCount(size, depth, diameter) {
   return Math.round(2.97 * size[0] * size[1] * depth / diameter ** 3);
+}
+
+// ---- the ball -----------------------------------------------------------------------------------
+
+/** A ball of triangles around the origin. @param {number} radius @returns {string} OBJ */
+export function ballObj(radius) {
+  const rings = 12, sides = 24, lines = [];
+  for (let i = 0; i <= rings; i++) {
+    const [z, r] = [Math.cos(Math.PI * i / rings), Math.sin(Math.PI * i / rings)];
+    for (let k = 0; k < sides; k++) {
+      const angle = 2 * Math.PI * k / sides;
+      lines.push(`v ${[r * Math.cos(angle), r * Math.sin(angle), z].map((v) => v * radius).join(" ")}`);
+    }
+  }
+  for (let i = 0; i < rings; i++) {
+    for (let k = 0; k < sides; k++) {
+      const [a, b] = [k, (k + 1) % sides].map((side) => i * sides + side + 1);
+      lines.push(`f ${a} ${a + sides} ${b + sides} ${b}`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
 }
 
 // ---- the barrel ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 import { setPlainBlock } from "/web/block.js";
 import { isAnti } from "/web/field.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
+import { ballObj } from "/web/sandshow.js";
 
 const POLL_MS = 2000, MOVING_MS = 120;
 const SIDE_MAX = 512; // samples of a patch's side; larger ones stay ground
@@ -52,13 +53,16 @@ function groundOn(z, rect, finer, split) {
   return out;
 }
 
+/** What a body is drawn as: a model's id, or the radius of a ball. */
+const shapeOf = (body) => body.model ?? body.radius;
+
 export class Patches {
   /** @param {import("./solids3d.js").SolidDrawer} drawer */
   constructor(gl, kota, state, drawer, onChange) {
     Object.assign(this, { gl, kota, state, drawer, onChange });
     this.live = [];
     this.meshes = new Map(); // id → what it is drawn with
-    this.models = new Map(); // id → a mesh, null: none
+    this.models = new Map(); // shape → a mesh, null: none
     this.timer = 0;
     /** For tests: surfaces that came. */
     this.surfaces = 0;
@@ -128,10 +132,11 @@ export class Patches {
 
   /** Models of bodies that are not here yet. */
   async #readModels() {
-    const wanted = new Set(this.live.flatMap((p) => p.bodies.map((body) => body.model)));
+    const wanted = new Set(this.live.flatMap((p) => p.bodies.map(shapeOf)));
     for (const id of wanted) {
       if (this.models.has(id)) continue;
-      this.models.set(id, null);
+      this.models.set(id, typeof id === "number" ? this.drawer.upload(ballObj(id)) : null);
+      if (typeof id === "number") continue;
       const file = await this.kota.get(`/v1/models/${id}`, { quiet: true }).catch((error) => {
         if (error.status !== 404) this.models.delete(id);
         return null;
@@ -242,9 +247,9 @@ export class Patches {
 
   /** Bodies where they are, as SolidDrawer.draw takes them. */
   get bodies() {
-    return this.live.flatMap((p) => p.bodies).filter((body) => this.models.get(body.model))
-      .map(({ model, position, orientation }) =>
-        ({ mesh: this.models.get(model), kind: "body", position, orientation }));
+    return this.live.flatMap((p) => p.bodies).filter((body) => this.models.get(shapeOf(body)))
+      .map((body) => ({ mesh: this.models.get(shapeOf(body)), kind: "body",
+        position: body.position, orientation: body.orientation }));
   }
 
   #drawOne(at, field, eye, patch) {
