@@ -471,6 +471,56 @@ async function places(page, daemon, check) {
   check.equal(await ask(page, "camera"), was, "there and back the camera stays where it was");
 }
 
+// ---- walking ----------------------------------------------------------------------------------
+
+const EYE = 1.6; // above the floor, metres
+
+/** Holds W until the eye is beyond `far` metres, or is led no farther by ten answers. */
+async function ahead(page, from, far) {
+  const gone = async () => {
+    const { eye } = await ask(page, "camera");
+    return Math.hypot(eye[0] - from[0], eye[1] - from[1]);
+  };
+  let answers = 0, before = -1;
+  const count = (response) => { answers += response.url().endsWith("/move"); };
+  page.on("response", count);
+  await page.keyboard.down("w");
+  await until(async () => {
+    const now = await gone();
+    if (now > before + 0.01) answers = 0;
+    before = Math.max(before, now);
+    return now > far || answers > 10;
+  }, "steps");
+  await page.keyboard.up("w");
+  page.off("response", count);
+  return gone();
+}
+
+/** G sets the eye on the floor; the keys walk it, through nothing, and G lets it fly again. */
+async function walks(page, daemon, check) {
+  await show(page, daemon.url, "village");
+  const floorAt = async ([x, y, z]) => (await daemon.kota.get(
+    `/v1/locales/village/contact?x=${x}&y=${y}&z=${z}`)).json.floor;
+  for (const [from, to, far, what] of [[[20, 72, 30], [21, 72, 30], 6, "over open ground"],
+    [[190, 126, 30], [190, 127, 30], 12, "against a house"]]) {
+    await ask(page, "setCamera", { eye: from, target: to });
+    await page.focus("#terrain");
+    await page.keyboard.press("g");
+    await page.waitForSelector('#walk[aria-pressed="true"]');
+    const gone = await ahead(page, from, far);
+    const { eye } = await ask(page, "camera"), floor = await floorAt(eye);
+    check.note(`${what}: ${gone.toFixed(2)} m, eye ${eye}, floor ${floor?.point}`);
+    check(floor && Math.abs(eye[2] - floor.point[2] - EYE) < 0.6, `${what}: the feet are on it`);
+    check(what === "against a house" ? gone > 4 && gone < 4.7 : gone > far - 0.1, `${what}: as far as it goes`);
+    await check.shot(page, `walk-${far}`);
+    await page.keyboard.press("g");
+    await page.waitForSelector('#walk[aria-pressed="false"]');
+  }
+  await page.keyboard.down("e");
+  await until(async () => (await ask(page, "camera")).eye[2] > 20, "it flies");
+  await page.keyboard.up("e");
+}
+
 async function withoutWebGL(page, daemon, check) {
   const other = await openPage(page.context().browser(), daemon.url, check, { before: () => {
     const original = HTMLCanvasElement.prototype.getContext;
@@ -510,6 +560,7 @@ export async function run(page, daemon, check) {
   await clicks(page, check);
   await edits(page, daemon, check, "highlands");
   await holes(page, daemon, check);
+  await walks(page, daemon, check);
 }
 
 export async function rest(page, daemon, check) {

@@ -2,11 +2,13 @@
  * Keys, mouse, wheel and fingers of the 3D view become motion of its camera.
  *
  *   W A S D  level flight; Q E  sink and rise; arrows  turn; Shift  four times as fast
+ *   G        walks where the eye is, and flies again (walk.js); then W A S D are steps
  *   drag     turns; wheel  ahead along the view; a click (no drag)  calls onClick
  *   fingers  one turns, two move ahead by their distance
  *
  * Speed goes with the height above the ground, so that a metre and a mountain take as long.
  */
+import { tell } from "/web/state.js";
 
 const KEYS = { KeyW: [1, 0, 0], KeyS: [-1, 0, 0], KeyD: [0, 1, 0], KeyA: [0, -1, 0],
   KeyE: [0, 0, 1], KeyQ: [0, 0, -1] };
@@ -18,11 +20,13 @@ const CLICK_PX = 4;
 export class Flight {
   /**
    * @param {HTMLCanvasElement} canvas @param {import("./camera.js").Camera} camera
+   * @param {import("./walk.js").Walk} walk
    * @param {{onMove: () => void, onClick: (pixel: number[], event: Event) => void,
    *          onPoint: (pixel: number[]|null) => void, height: () => number}} calls
    */
-  constructor(canvas, camera, calls) {
+  constructor(canvas, camera, walk, calls) {
     this.canvas = canvas;
+    this.walk = walk;
     this.camera = camera;
     this.calls = calls;
     this.held = new Set();
@@ -38,7 +42,7 @@ export class Flight {
   }
 
   get isMoving() {
-    return this.held.size > 0;
+    return this.held.size > 0 || this.walk.isBusy;
   }
 
   get speed() {
@@ -54,7 +58,8 @@ export class Flight {
     }
     const far = this.speed * seconds;
     this.camera.turn(turn[0] * TURN_SPEED * seconds, turn[1] * TURN_SPEED * seconds);
-    this.camera.move(...go.map((v) => v * far));
+    if (this.walk.isOn) this.walk.step(seconds, go, this.fast);
+    else this.camera.move(...go.map((v) => v * far));
     this.velocity = [0, 1].map((i) => (this.camera.eye[i] - before[i]) / Math.max(seconds, 1e-3));
   }
 
@@ -64,6 +69,8 @@ export class Flight {
     if (event.code === "Enter") {
       const box = this.canvas.getBoundingClientRect();
       this.calls.onClick([box.width / 2, box.height / 2], event);
+    } else if (event.code === "KeyG") {
+      this.walk.toggle().catch(tell);
     } else if (event.code in KEYS || event.code in TURNS) {
       this.held.add(event.code);
       this.calls.onMove();
@@ -106,7 +113,7 @@ export class Flight {
     const before = this.pointers.size === 2 ? this.#spread() : 0;
     pointer.at = pixel;
     pointer.way += Math.hypot(dx, dy);
-    if (this.pointers.size === 2) this.#ahead((this.#spread() - before) / 150);
+    if (this.pointers.size === 2 && !this.walk.isOn) this.#ahead((this.#spread() - before) / 150);
     else if (pointer.way > CLICK_PX) this.camera.turn(dx * DRAG_TURN, dy * DRAG_TURN);
     this.calls.onMove();
   }
@@ -124,6 +131,7 @@ export class Flight {
 
   #wheel(event) {
     event.preventDefault();
+    if (this.walk.isOn) return;
     const lines = event.deltaMode === 1 ? 30 : 1;
     this.#ahead(-Math.sign(event.deltaY) * Math.min(1, Math.abs(event.deltaY) * lines / 200));
     this.calls.onMove();

@@ -34,6 +34,7 @@ import { niceStep } from "/web/shade.js";
 import { MeshLayers, SolidDrawer } from "/web/solids3d.js";
 import { tell } from "/web/state.js";
 import { tileCache } from "/web/tilecache.js";
+import { Walk } from "/web/walk.js";
 
 const LOOK_AHEAD_S = 0.8;
 const PITCH_TAKEN = -0.6; // at least so far down where the map's place is taken over
@@ -56,7 +57,8 @@ class Terrain {
     this.cache = tileCache(kota, state);
     this.fetcher = new Fetcher(this.cache, () => this.#came());
     this.camera = new Camera();
-    this.flight = new Flight(this.canvas, this.camera, { onMove: () => this.draw(),
+    this.walk = new Walk(kota, state, this.camera, () => this.draw());
+    this.flight = new Flight(this.canvas, this.camera, this.walk, { onMove: () => this.draw(),
       height: () => this.above, onClick: (pixel, event) => this.#click(pixel, event),
       onPoint: (pixel) => this.#point(pixel) });
     this.field = this.clipmap = this.asked = this.problem = null;
@@ -336,7 +338,7 @@ class Terrain {
     const { eye } = this.camera, least = GROUND_GAP * Math.max(...this.field.spacing);
     const ground = this.clipmap.heightAt(eye[0], eye[1]);
     const floor = Number.isNaN(ground) ? this.field.low : ground;
-    eye[2] = Math.max(eye[2], floor + least);
+    if (!this.walk.isOn) eye[2] = Math.max(eye[2], floor + least);
     this.above = Math.max(least, eye[2] - floor);
   }
 
