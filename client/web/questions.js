@@ -59,6 +59,9 @@ function hitRows(hit, { locale }) {
 
 function tileRows(tile) {
   if (!tile) return [["logical tile", "none: a mesh has no cells"]];
+  if (tile.shape === "hex")
+    return [["hexagon", `q ${tile.q}, r ${tile.r}, side ${number(tile.side)} m`],
+      ["its centre", vector(tile.center.slice(0, 2))]];
   return [["logical tile", `column ${tile.column}, row ${tile.row}, side ${tile.side}`],
     ["tile's centre", vector(tile.center)]];
 }
@@ -70,6 +73,24 @@ function hitMarks(hit, size, color) {
     { kind: "point", at: hit.point, color }];
 }
 
+/** The outline of a tile of the plan; a hexagon has its tops in y. */
+function tileRing({ shape, center: [x, y], side }) {
+  const corners = shape === "hex" ? 6 : 4, radius = shape === "hex" ? side : side / Math.SQRT2;
+  return Array.from({ length: corners }, (_, i) => {
+    const angle = Math.PI / 2 + (i + (corners === 4 ? 0.5 : 0)) * 2 * Math.PI / corners;
+    return [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
+  });
+}
+
+/** A tile of the plan, and the hexagons around one. */
+function planTileMarks(tile) {
+  const { shape, side, center: [x, y] } = tile, away = Math.sqrt(3) * side;
+  const around = shape !== "hex" ? [] : Array.from({ length: 6 }, (_, i) => ({ ...tile,
+    center: [x + away * Math.cos(i * Math.PI / 3), y + away * Math.sin(i * Math.PI / 3)] }));
+  return [...around.map((one) => ({ kind: "area", ring: tileRing(one), color: "quiet" })),
+    { kind: "area", ring: tileRing(tile), fill: true }];
+}
+
 function without(text) {
   return { rows: [["answer", text]], marks: [] };
 }
@@ -77,18 +98,25 @@ function without(text) {
 const pick = {
   label: "Pick", points: [1, 1],
   hint: "The mouse sends a picking ray: what does this pixel show, and in which logical tile?",
-  fields: [{ name: "tile_side", label: "tile side", type: "number", value: 1, min: 1, step: 1,
-    title: "cells along a side of a logical tile" }],
+  fields: [{ name: "tile", label: "tiles", type: "select", options: ["cells", "hex", "square"],
+    title: "logical tiles: of the heightfield's cells, or hexagons or squares of the plan" },
+  { name: "tile_side", label: "tile side", type: "number", value: 1, min: 1, step: 1,
+    with: ["tile", "cells"], title: "cells along a side of a logical tile" },
+  { name: "side", label: "side in metres", type: "number", value: 5, min: 0.001,
+    with: ["tile", "hex", "square"], title: "of a square; a hexagon's is its radius, too" }],
   request(points, values, clicked) {
     const seen = clicked.camera ? { camera: clicked.camera } :
       { inverse_view_projection: clicked.inverse_view_projection, depth: clicked.depth };
-    const { viewport, pixel } = clicked;
-    return { path: "/pick", body: { ...seen, viewport, pixel, tile_side: values.tile_side } };
+    const { viewport, pixel } = clicked, { tile = "cells", side, tile_side } = values;
+    return { path: "/pick", body: { ...seen, viewport, pixel,
+      ...(tile === "cells" ? { tile_side } : { tile: { shape: tile, side } }) } };
   },
   read(answer, points, values) {
     if (answer.status !== "hit") return without("miss: there is no ground at this pixel");
     const { hit, tile } = answer, marks = [];
-    if (tile) {
+    if (tile?.shape) {
+      marks.push(...planTileMarks(tile));
+    } else if (tile) {
       const { column, row, side } = tile;
       marks.push({ kind: "cell", cell: [column * side, row * side], side });
       marks.push({ kind: "box", ...tile.bounds });

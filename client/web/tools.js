@@ -10,6 +10,8 @@ import { upAt } from "/web/frames.js";
 import { setMarks } from "/web/marks.js";
 import { profilePlot } from "/web/plot.js";
 import { questions } from "/web/questions.js";
+import { canStand, Standing } from "/web/standing.js";
+import { tell } from "/web/state.js";
 
 const OWNER = "ask";
 const SLOW_MS = 1000;
@@ -95,7 +97,10 @@ class ToolsPart {
     }
     this.result = make("div", { id: "tool-answer" });
     this.result.setAttribute("aria-live", "polite");
-    at("panel-tools").replaceChildren(row, this.hint, this.form, this.result);
+    const kept = make("ul", { id: "standing" });
+    kept.setAttribute("aria-label", "Questions that stand");
+    this.standing = new Standing(this.kota, this.state, kept);
+    at("panel-tools").replaceChildren(row, this.hint, this.form, this.result, kept);
     this.memory = {};
   }
 
@@ -154,11 +159,11 @@ class ToolsPart {
     this.layers();
   }
 
-  /** Hides what has no meaning with what is chosen: a field's `with` names another and its value. */
+  /** Hides what has no meaning with what is chosen: a field's `with` names another and its values. */
   sift() {
     this.question.fields.forEach((field, i) => {
-      const [name, value] = field.with ?? [];
-      this.labels[i].hidden = Boolean(name) && this.controls[name].value !== value;
+      const [name, ...values] = field.with ?? [];
+      this.labels[i].hidden = Boolean(name) && !values.includes(this.controls[name].value);
     });
   }
 
@@ -262,7 +267,9 @@ class ToolsPart {
     const slow = setTimeout(() => this.say("The daemon takes its time…"), SLOW_MS);
     try {
       const answer = (await this.kota.post(path, asked.body, { signal })).json;
-      if (!signal.aborted) this.answer(answer, question.read(answer, points, values), points);
+      if (signal.aborted) return;
+      this.answer(answer, question.read(answer, points, values), points);
+      if (canStand(asked)) this.result.append(this.keeper(question, points, values, asked));
     } catch (error) {
       if (!signal.aborted) this.fail(error);
     } finally {
@@ -283,6 +290,17 @@ class ToolsPart {
     const corners = points.length > 1 || !marks.length ? points.map((point) => ({ kind: "point",
       at: point.length > 2 ? point : [...point, 0], color: "quiet" })) : [];
     setMarks(OWNER, items ? marks : [...corners, ...marks]);
+  }
+
+  /** The button that makes a pin of what was asked. */
+  keeper(question, points, values, asked) {
+    const button = make("button", { type: "button", textContent: "Keep as a pin",
+      title: "the answer stays on the ground, and changes as the ground does" });
+    button.addEventListener("click", () => {
+      button.disabled = true;
+      this.standing.add(question, points, values, asked).catch(tell);
+    });
+    return button;
   }
 
   plot(items, marks) {

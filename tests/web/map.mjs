@@ -270,10 +270,55 @@ async function toolCases(page, daemon, check) {
   check.equal(car.body.footprints[0].length, 4, "footprint: of four wheels");
   await ask({ tool: "contains", clicks: [[350, 420]], words: [/inside/, /floor below\s+yes/] });
   await lightCases(page, daemon, check, ask);
+  await hexagonCase(page, daemon, check);
   await page.click("[data-tool=contact]");
   await page.locator(".points textarea").fill("1 2");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
   check(/is not 3 numbers/.test(await text(page, "#tool-answer")), "what is typed wrong is told");
+}
+
+/** Logical tiles of the plan: the hexagon that was hit, and those around it. */
+async function hexagonCase(page, daemon, check) {
+  const { json } = await toolCase(page, daemon, check, { tool: "pick", clicks: [[350, 420]],
+    words: [/hexagon\s+q -?\d+, r -?\d+, side 40 m/], prepare: async () => {
+      await page.selectOption("select[name=tile]", "hex");
+      await page.getByLabel("side in metres").fill("40");
+    } });
+  const { tile, hit } = json, kinds = await markKinds(page);
+  check.equal(kinds.filter((kind) => kind === "area").length, 7, "hexagons: drawn with those around");
+  const rings = await page.evaluate(async () => (await import("/web/state.js")).state.marks
+    .filter(({ kind }) => kind === "area").map(({ ring }) => ring));
+  const from = ([x, y], point) => Math.hypot(x - point[0], y - point[1]);
+  check(rings.at(-1).every((corner) => Math.abs(from(corner, tile.center) - 40) < 1e-6) &&
+    from(tile.center, hit.point) <= 40, "hexagons: around what was hit");
+  await check.shot(page, "map-hexagons");
+  await page.selectOption("select[name=tile]", "cells");
+}
+
+/** A kept question is a pin, whose answer changes with the ground; it ends when it is removed. */
+async function pinCase(page, daemon, check) {
+  const ground = "/v1/locales/standing/layers/ground?cols=9&rows=9&spacing=1,1";
+  await daemon.kota.call("PUT", "/v1/locales/standing", { json: { title: "Standing" } });
+  await daemon.kota.call("PUT", ground, { body: new Float32Array(81).fill(3),
+    type: "application/vnd.kota.f32" });
+  await page.reload();
+  await openLocale(page, "standing");
+  await page.click("[data-tool=height]");
+  await page.locator(".points textarea").fill("4 4");
+  await page.getByRole("button", { name: "Ask", exact: true }).click();
+  await page.getByRole("button", { name: "Keep as a pin" }).click();
+  const said = (words) => until(async () => words.test(await text(page, "#standing")), `${words}`);
+  await said(/Height: height 3 m/);
+  await daemon.kota.post("/v1/locales/standing/edits",
+    { rect: [3, 3, 3, 3], op: "set", heights: new Array(9).fill(7) });
+  await said(/Height: height 7 m/);
+  check.equal((await daemon.kota.get("/v1/stats")).json.watches.items, 1, "pins: one item of a watch");
+  await check.shot(page, "map-pins");
+  await page.locator("#standing").getByRole("button", { name: "Remove" }).click();
+  await until(async () => (await daemon.kota.get("/v1/stats")).json.watches.watches === 0,
+    "the watch ends with its last pin");
+  check(true, "pins: an answer that is kept changes as the ground does");
+  await daemon.kota.call("DELETE", "/v1/locales/standing", {});
 }
 
 async function lightCases(page, daemon, check, ask) {
@@ -570,6 +615,7 @@ export async function run(page, daemon, check) {
   await curlCase(page, check);
   await editCase(page, daemon, check);
   await hereCase(page, daemon, check);
+  await pinCase(page, daemon, check);
 }
 
 export async function rest(page, daemon, check) {
