@@ -300,6 +300,30 @@ struct kota_request *kota_restore_pin(const char *locale, const char *pin)
     return ask_write("POST", PIN "/restore", locale, pin);
 }
 
+struct kota_request *kota_history(const char *locale)
+{
+    return ask_new("GET", LOCALE "/history", locale);
+}
+
+struct kota_request *kota_revert(const char *locale, const char *author, uint64_t since,
+                                 enum kota_conflicts conflicts)
+{
+    struct kota_request *request = ask_write("POST", LOCALE "/revert", locale);
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "{\"since\":");
+    text_add_uint(&request->own_body, since);
+    if (author) {
+        text_adds(&request->own_body, ",\"author\":");
+        if (!text_add_json(&request->own_body, author))
+            request_fail(request, "the author is no UTF-8");
+    }
+    text_adds(&request->own_body,
+              conflicts == KOTA_OVERWRITE ? ",\"conflicts\":\"overwrite\"}" : "}");
+    return ask_json(request);
+}
+
 /* A pose that lacks its turn and the closing brace. */
 static struct kota_request *put_pose(const char *locale, const char *layer,
                                      const double translation_m[3])

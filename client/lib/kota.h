@@ -402,6 +402,20 @@ struct kota_request *kota_delete_pin(const char *locale, const char *pin);
 struct kota_request *kota_restore_pin(const char *locale, const char *pin);
 
 /*
+ * Who made each revision of a locale: rows with revision, author, note, rect, time.
+ * kota_request_query(request, name, value): rect, layer, author, since, before, order, limit.
+ * Every write takes kota_request_query(request, "note", why).
+ */
+struct kota_request *kota_history(const char *locale);
+/*
+ * Takes the edits after a revision back, of one author (NULL: of all). Samples that others edited
+ * later stay, or are overwritten, too.
+ */
+enum kota_conflicts { KOTA_KEEP, KOTA_OVERWRITE };
+struct kota_request *kota_revert(const char *locale, const char *author, uint64_t since,
+                                 enum kota_conflicts conflicts);
+
+/*
  * The new pose of a mesh layer: rotated by yaw_deg about gravity's line through its origin, then
  * moved; yaw_deg NAN: 0. It is not sent again when the connection breaks: a late repeat could undo
  * a newer move.

@@ -16,6 +16,8 @@
     X(pin_get)                                                                                     \
     X(pin_put)                                                                                     \
     X(pin_delete)                                                                                  \
+    X(history_get)                                                                                 \
+    X(revert_post)                                                                                 \
     X(pin_restore)                                                                                 \
     X(layer_get)                                                                                   \
     X(layer_put)                                                                                   \

@@ -13,6 +13,7 @@
  *   store_shells.c      shells of models
  *   store_poses.c       poses of moved layers
  *   store_pins.c        values of locales that are kept under names
+ *   store_history.c     who made each revision, and what was there before
  *   store_applied.c     the applied position in a shared log
  *   store_check.c       models, store_check
  */
@@ -54,6 +55,8 @@ struct row_cache_locale {
     struct row_cache_layer *first;  /* in the order of their positions */
     size_t at;                      /* in locales */
     struct row_cache_locale *chain; /* of those with its hash */
+    bool has_history;               /* the next two are known */
+    uint64_t history_last, history_bytes; /* last 0: it has no rows */
 };
 
 struct row_cache_layer {
@@ -163,6 +166,7 @@ struct store {
     struct row_cache cache;
     bool is_loaded;                                /* by store_load: damage has been reported */
     bool is_cached, is_in_transaction, has_failed; /* failed: only rollback is allowed */
+    uint64_t history_max;                          /* bytes, of one locale */
     char *op_row;                                  /* the result of store_find_op */
     struct old_file *old_files;                    /* oldest first */
     size_t old_file_count, old_file_room;
@@ -384,6 +388,17 @@ enum err_code pins_drop_locale(struct store *store, const char *locale, struct e
 enum err_code pins_check(struct store *store,
                          void (*report)(void *context, const char *locale, const char *message),
                          void *context, struct err *err);
+
+/* ---- store_history.c ------------------------------------------------------------------------- */
+
+/* Appends edit->past and removes what is beyond the bound; past NULL: removes all. */
+enum err_code history_append(struct store *store, struct row_cache_locale *locale,
+                             const struct store_edit *edit, struct err *err);
+/* Removes the history of a locale. */
+enum err_code history_drop_locale(struct store *store, const char *locale, struct err *err);
+/* Reads all: reports rows that are damaged or missing. An error: the table cannot be read. */
+enum err_code history_check(struct store *store, void (*report)(void *context, const char *message),
+                            void *context, struct err *err);
 
 /* ---- store_meshes.c -------------------------------------------------------------------------- */
 

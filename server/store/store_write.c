@@ -332,7 +332,7 @@ enum err_code store_put_locale(struct store *store, const struct store_locale *p
     locale->row = *put;
     if (put->is_deleted) {
         if (pins_drop_locale(store, put->id, err) || remove_layers(store, put->id, err) ||
-            poses_drop_locale(store, put->id, err))
+            poses_drop_locale(store, put->id, err) || history_drop_locale(store, put->id, err))
             return err->code;
         locale->layers = 0;
     }
@@ -418,7 +418,8 @@ enum err_code store_log(struct store *store, const struct store_edit *edit, stru
     sqlite3_clear_bindings(write);
     locale->log_last = edit->revision;
     locale->row.revision = edit->revision;
-    if ((edit->heights_m || edit->polygons) && remember_data(store, edit, err))
+    if (((edit->heights_m || edit->polygons) && remember_data(store, edit, err)) ||
+        history_append(store, locale, edit, err))
         return err->code;
     return row_cache_write_locale(store, locale, err);
 }

@@ -330,7 +330,8 @@ static void an_older_store_is_migrated(void **state)
     layer = put_all(w, "land", 1);
     commit(w);
     store_close(w->store);
-    execute(w, "DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin; DROP TABLE pinned;"
+    execute(w, "DROP TABLE history; DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin; "
+               "DROP TABLE pinned;"
                "DROP TABLE applied; DROP TABLE shared_log; PRAGMA user_version = 3");
     w->store = store_must_open(w->folder);
     loaded = loaded_make(w->store);

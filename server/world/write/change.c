@@ -356,8 +356,13 @@ static enum err_code make_revision(struct draft *draft, struct change_result *re
 
     if (has_op_id && (find_repeat(draft, change, result, err) || result->is_repeat))
         return err->code;
-    if (make_next(draft, result, err) ||
-        (result->before && result->after &&
+    if (make_next(draft, result, err))
+        return err->code;
+    if (result->is_nothing) {
+        event->revision = result->before->revision;
+        return ERR_OK;
+    }
+    if ((result->before && result->after &&
          locale_succeed(result->after, result->before, past_bytes_max(draft, result->before), err)))
         return err->code;
     event->sequence = draft->sequence + 1;
@@ -408,7 +413,7 @@ void result_announce(struct world *world, const struct change_result *result)
 {
     enum change_scope scope = change_kind(result->change->kind)->scope;
 
-    if (result->is_repeat || (scope != CHANGE_OF_LOCALE && scope != CHANGE_OF_POSE))
+    if (result_makes_nothing(result) || (scope != CHANGE_OF_LOCALE && scope != CHANGE_OF_POSE))
         return;
     if (scope == CHANGE_OF_LOCALE)
         feed_append(world->feed, &result->event);
@@ -433,7 +438,8 @@ bool result_is_durable(const struct change_result *result)
 
 bool result_makes_nothing(const struct change_result *result)
 {
-    return result->is_repeat || change_kind(result->change->kind)->scope == CHANGE_OF_NOTHING;
+    return result->is_repeat || result->is_nothing ||
+           change_kind(result->change->kind)->scope == CHANGE_OF_NOTHING;
 }
 
 void result_finish(struct change_result *result)
@@ -465,6 +471,7 @@ struct world_outcome result_outcome(const struct change_result *result, const st
         .first_polygon = result->first_polygon,
         .import = result->import,
         .pin = result->change->pin,
+        .revert = result->change->revert,
         .answer = result->is_repeat ? result->answer : NULL,
         .answer_bytes = result->is_repeat ? result->answer_bytes : 0,
     };

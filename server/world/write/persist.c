@@ -7,6 +7,7 @@
  * the readiness probe.
  */
 #include "world/follow/record.h"
+#include "world/write/history.h"
 #include "world/write/kinds/kind.h"
 
 #include "base/check.h"
@@ -144,6 +145,9 @@ enum err_code persist_result(struct store *store, const struct change_result *re
         .answer = result->answer,
         .answer_bytes = result->answer_bytes,
     };
+    float *samples = NULL;
+    uint8_t *changed = NULL;
+    struct store_past past;
     enum err_code code;
 
     memcpy(row.locale, event->locale, sizeof row.locale);
@@ -152,8 +156,15 @@ enum err_code persist_result(struct store *store, const struct change_result *re
     memcpy(row.op_id, change->op_id, sizeof row.op_id);
     memcpy(row.request, change->request, sizeof row.request);
     code = change_kind(change->kind)->persist(store, result, &row, err);
+    if (code == ERR_OK && result_is_of_locale(result) && result->after &&
+        store_history_max(store) > 0) {
+        code = history_describe(result, &past, &samples, &changed, err);
+        row.past = &past;
+    }
     if (code == ERR_OK && result_is_of_locale(result))
         code = store_log(store, &row, err);
+    free(samples);
+    free(changed);
     free((void *)(uintptr_t)row.polygons);
     return code;
 }
