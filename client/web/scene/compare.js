@@ -13,27 +13,10 @@
 import { gradients, heightPairs, isAnti } from "/web/field.js";
 import { setPlainBlock } from "/web/block.js";
 import { isOutside } from "/web/camera.js";
-import { makeTexture, uploadTorus } from "/web/gl.js";
+import { makeTarget, makeTexture, uploadTorus } from "/web/gl.js";
 
 const SIDE = 256;
 const TORUS = 512;
-
-function makeTarget(gl, width, height) {
-  const frame = gl.createFramebuffer(), color = makeTexture(gl, gl.RGBA8, width, height);
-  const depth = gl.createRenderbuffer();
-  gl.bindRenderbuffer(gl.RENDERBUFFER, depth);
-  gl.renderbufferStorage(gl.RENDERBUFFER, gl.DEPTH_COMPONENT24, width, height);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
-  gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, color, 0);
-  gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.RENDERBUFFER, depth);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-  return { frame, width, height,
-    release() {
-      gl.deleteFramebuffer(frame);
-      gl.deleteTexture(color);
-      gl.deleteRenderbuffer(depth);
-    } };
-}
 
 function pixelsOf(gl, target) {
   const bytes = new Uint8Array(4 * target.width * target.height);

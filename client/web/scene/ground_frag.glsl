@@ -22,10 +22,11 @@ uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
 uniform vec3 u_sun;
 uniform vec3 u_sky;
 uniform float u_haze;       // 1 / metres
-uniform sampler2D u_rects;  // a texel a sand patch: x0, y0, x1, y1 relative to the eye
-uniform int u_rect_count;
+#include "cut"
+#ifdef SHADOWS
+#include "shadow"
+#endif
 uniform vec4 u_rect;        // of the patch that is drawn
-uniform float u_rim;        // metres of a patch's rim that fade
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
 uniform vec3 u_grains;      // the colour of its granules
 uniform int u_plain;        // 1: all white, to see where ground is
@@ -36,11 +37,6 @@ in vec4 v_at;
 in vec2 v_index;
 in vec2 v_state;
 out vec4 color;
-
-float inside(vec4 rect) {
-  vec2 d = min(v_place.xy - rect.xy, rect.zw - v_place.xy);
-  return min(d.x, d.y);
-}
 
 vec3 material(float height, float slope, float noise) {
   float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
@@ -111,9 +107,8 @@ float meeting() {
 void main() {
   if (v_state.y > 0.001) discard;
   float cover = 1.0;
-  if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, inside(u_rect));
-  for (int i = 0; i < u_rect_count; i++) // where the two overlap they look the same
-    if (inside(texelFetch(u_rects, ivec2(i, 0), 0)) > 0.2 * u_rim) discard;
+  if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, inside(v_place.xy, u_rect));
+  if (isCut(v_place.xy)) discard;
   if (u_plain == 1) {
     color = vec4(1.0);
     return;
@@ -139,6 +134,9 @@ void main() {
     ground = mix(ground, u_grains * (0.9 + 0.22 * grain), cover);
   }
   float light = max(dot(normal, u_sun), 0.0);
+#ifdef SHADOWS
+  if (light > 0.0) light *= sunlit(place, normal, u_sand == 0);
+#endif
   vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +
     vec3(1.05, 1.0, 0.90) * light) * (0.9 + 0.2 * noise);
   if (u_contour > 0.0)
