@@ -59,7 +59,7 @@ async function drawWhole(terrain, target, o) {
   const slopes = makeTexture(gl, gl.RG16F, TORUS, TORUS, { wrapped: true, linear: true });
   const indices = blockIndices(gl, field.split);
   let pass = null, triangles = 0;
-  const view = { width: target.width, height: target.height, above: terrain.above, ...o };
+  const view = { width: target.width, height: target.height, above: terrain.above, isBare: true, ...o };
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   pass = ground.begin(field, camera, view);
   for (const block of blocksInView(field, eye, pass.planes)) {
@@ -98,7 +98,7 @@ function drawClipmaps(terrain, target, plain, relief = true, rects = []) {
   const { gl, ground, clipmap, field, camera } = terrain;
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   const pass = ground.begin(field, camera, { width: target.width, height: target.height,
-    above: terrain.above, plain, relief, rects });
+    above: terrain.above, plain, relief, rects, isBare: true });
   clipmap.draw(pass.at, camera.eye, pass.planes);
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);

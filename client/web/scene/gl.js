@@ -168,14 +168,16 @@ function hash(x, y, seed) {
   return ((h ^ (h >>> 16)) >>> 0) / 4294967296;
 }
 
-function addNoise(sum, side, cells, gain) {
+/** Adds smooth noise that tiles, of so many cells a side, to a square. */
+export function addNoise(sum, side, cells, gain, seed = 0) {
   const ease = (t) => t * t * (3 - 2 * t), mix = (a, b, t) => a + (b - a) * t;
+  const key = cells + 4096 * seed;
   for (let y = 0; y < side; y++) {
     const v = y * cells / side, r = Math.floor(v), t = ease(v - r), r1 = (r + 1) % cells;
     for (let x = 0; x < side; x++) {
       const u = x * cells / side, c = Math.floor(u), s = ease(u - c), c1 = (c + 1) % cells;
-      sum[y * side + x] += gain * mix(mix(hash(c, r, cells), hash(c1, r, cells), s),
-        mix(hash(c, r1, cells), hash(c1, r1, cells), s), t);
+      sum[y * side + x] += gain * mix(mix(hash(c, r, key), hash(c1, r, key), s),
+        mix(hash(c, r1, key), hash(c1, r1, key), s), t);
     }
   }
 }

@@ -79,7 +79,6 @@ export class SolidDrawer {
     gl.uniformMatrix4fv(at.u_view, false, pass.view);
     shadows?.set(at, eye);
     gl.uniform3f(at.u_sun, ...light.sun);
-    gl.uniform3f(at.u_sky, ...light.sky);
     gl.uniform1f(at.u_haze, light.haze);
     gl.uniform3f(at.u_origin, ...eye.map((v) => -v));
     this.#drawAll(at, eye, solids);
