@@ -1,3 +1,0 @@
-#version 300 es
-// Only depth: what meshes and bodies cast.
-void main() {}
