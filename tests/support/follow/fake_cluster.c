@@ -636,6 +636,17 @@ enum err_code cluster_lease(struct cluster *cluster, const struct cluster_area *
     return err->code;
 }
 
+enum err_code cluster_holder(struct cluster *cluster, const struct cluster_area *area, char *holder,
+                             struct err *err)
+{
+    (void)cluster, (void)area;
+    err->code = ERR_OK;
+    pthread_mutex_lock(&fake.mutex);
+    snprintf(holder, CLUSTER_ID_MAX + 1, "%s", fake.lease_holder ? fake.lease_holder : "");
+    pthread_mutex_unlock(&fake.mutex);
+    return err->code;
+}
+
 void cluster_unlease(struct cluster *cluster, uint64_t fence)
 {
     (void)cluster, (void)fence;
