@@ -49,7 +49,7 @@ extern const struct kota_command command_ls, command_info, command_height, comma
     command_lit, command_sweep, command_move, command_contact, command_contains, command_locate,
     command_profile, command_pick, command_import, command_export, command_rm, command_edit,
     command_polygons, command_patch, command_impact, command_model, command_watch, command_bench,
-    command_check, command_token, command_completion, command_manual, command_fork;
+    command_check, command_token, command_completion, command_manual;
 
 /* All of them, in the order of --help, ended by NULL, and the options that each has. */
 extern const struct kota_command *const kota_commands[];

@@ -191,23 +191,6 @@ struct kota_request *kota_put_locale(const char *id, const char *manifest)
     return request;
 }
 
-struct kota_request *kota_post_locale(const char *id, const char *from)
-{
-    struct kota_request *request = ask_write("POST", "/v1/locales");
-    struct text body = {0};
-
-    text_adds(&body, "{\"id\":");
-    text_add_json(&body, id);
-    text_adds(&body, ",\"from\":");
-    text_add_json(&body, from);
-    text_adds(&body, "}");
-    kota_request_body(request, "application/json", text_string(&body), strlen(text_string(&body)));
-    if (request)
-        request->path.is_broken |= body.is_broken;
-    text_free(&body);
-    return request;
-}
-
 struct kota_request *kota_delete_locale(const char *id)
 {
     return ask_write("DELETE", LOCALE, id);
@@ -315,6 +298,30 @@ struct kota_request *kota_delete_pin(const char *locale, const char *pin)
 struct kota_request *kota_restore_pin(const char *locale, const char *pin)
 {
     return ask_write("POST", PIN "/restore", locale, pin);
+}
+
+struct kota_request *kota_history(const char *locale)
+{
+    return ask_new("GET", LOCALE "/history", locale);
+}
+
+struct kota_request *kota_revert(const char *locale, const char *author, uint64_t since,
+                                 enum kota_conflicts conflicts)
+{
+    struct kota_request *request = ask_write("POST", LOCALE "/revert", locale);
+
+    if (!request)
+        return NULL;
+    text_adds(&request->own_body, "{\"since\":");
+    text_add_uint(&request->own_body, since);
+    if (author) {
+        text_adds(&request->own_body, ",\"author\":");
+        if (!text_add_json(&request->own_body, author))
+            request_fail(request, "the author is no UTF-8");
+    }
+    text_adds(&request->own_body,
+              conflicts == KOTA_OVERWRITE ? ",\"conflicts\":\"overwrite\"}" : "}");
+    return ask_json(request);
 }
 
 /* A pose that lacks its turn and the closing brace. */

@@ -365,8 +365,6 @@ struct kota_request *kota_locales_next(struct kota_answer *answer);
 struct kota_request *kota_locale(const char *id);
 /* manifest: a JSON object as text; NULL: "{}". */
 struct kota_request *kota_put_locale(const char *id, const char *manifest);
-/* A locale that shares the ground of another one: "arena", "arena@pin" or "arena@revision". */
-struct kota_request *kota_post_locale(const char *id, const char *from);
 struct kota_request *kota_delete_locale(const char *id);
 /* format "f32", "png16", "obj"; NULL: as the layer is. The headers have cols, rows, spacing … */
 struct kota_request *kota_layer(const char *locale, const char *layer, const char *format);
@@ -402,6 +400,20 @@ struct kota_request *kota_put_pin(const char *locale, const char *pin);
 struct kota_request *kota_delete_pin(const char *locale, const char *pin);
 /* The locale's next revision has the pin's value. */
 struct kota_request *kota_restore_pin(const char *locale, const char *pin);
+
+/*
+ * Who made each revision of a locale: rows with revision, author, note, rect, time.
+ * kota_request_query(request, name, value): rect, layer, author, since, before, order, limit.
+ * Every write takes kota_request_query(request, "note", why).
+ */
+struct kota_request *kota_history(const char *locale);
+/*
+ * Takes the edits after a revision back, of one author (NULL: of all). Samples that others edited
+ * later stay, or are overwritten, too.
+ */
+enum kota_conflicts { KOTA_KEEP, KOTA_OVERWRITE };
+struct kota_request *kota_revert(const char *locale, const char *author, uint64_t since,
+                                 enum kota_conflicts conflicts);
 
 /*
  * The new pose of a mesh layer: rotated by yaw_deg about gravity's line through its origin, then

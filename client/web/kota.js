@@ -29,6 +29,9 @@
  * @typedef {import("./kota_types.js").CallOptions} CallOptions
  * @typedef {import("./kota_types.js").ReadOptions} ReadOptions
  * @typedef {import("./kota_types.js").Pin} Pin
+ * @typedef {import("./kota_types.js").Past} Past
+ * @typedef {import("./kota_types.js").Revert} Revert
+ * @typedef {import("./kota_types.js").Reverted} Reverted
  * @typedef {import("./kota_types.js").GroundOptions} GroundOptions
  * @typedef {import("./kota_types.js").WriteOptions} WriteOptions
  * @typedef {import("./kota_types.js").LayerOptions} LayerOptions
@@ -293,14 +296,6 @@ export class Kota {
     return this.#write("PUT", place(id), options, { json: manifest });
   }
 
-  /** Makes a locale that shares the ground of another one: "arena", "arena@pin", "arena@revision".
-   * @param {string} id @param {string} from
-   * @param {WriteOptions & {title?: string, placement?: Manifest["placement"]}} [options]
-   * @returns {Promise<Locale>} */
-  postLocale(id, from, { title, placement, ...options } = {}) {
-    return this.#write("POST", "/v1/locales", options, { json: { id, from, title, placement } });
-  }
-
   /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
   deleteLocale(id, options = {}) {
     return this.#write("DELETE", place(id), options);
@@ -328,6 +323,20 @@ export class Kota {
   /** @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<void>} */
   deletePin(id, pin, options = {}) {
     return this.#write("DELETE", `${place(id)}/pins/${encodeURIComponent(pin)}`, options);
+  }
+
+  /** Who made each revision. @param {string} id
+   * @param {ReadOptions & {rect?: number[], layer?: string, author?: string, since?: number|string,
+   *   before?: number, order?: "oldest"|"newest", limit?: number}} [options]
+   * @returns {Promise<{locale: string, revision: number, history: Past[], next: string|null, held_since: number}>} */
+  history(id, options = {}) {
+    return this.#read(`${place(id)}/history`, options);
+  }
+
+  /** Takes earlier edits back. @param {string} id @param {Revert} revert @param {WriteOptions} [options]
+   * @returns {Promise<Reverted>} */
+  revert(id, revert, options = {}) {
+    return this.#write("POST", `${place(id)}/revert`, options, { json: revert });
   }
 
   /** Brings the locale back to a pin, as its next revision.
@@ -508,16 +517,14 @@ export class Kota {
     return this.#ask(`${place(id)}/sweep`, { ...options, items });
   }
 
-  /**
-   * Where shapes that walk come to; with `claimed`, could they be there by now?
+  /** Where shapes that walk come to; with `claimed`, could they be there by now?
    * @param {string} id @param {MoveQuestion[]} items @param {ReadOptions & {layer?: string}} [options]
    * @returns {Promise<Results<MovedItem>>} */
   move(id, items, options = {}) {
     return this.#ask(`${place(id)}/move`, { ...options, items });
   }
 
-  /**
-   * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
+  /** What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
    * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
    *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
    * @param {GroundOptions & {layer?: string}} [options]
@@ -526,8 +533,7 @@ export class Kota {
     return this.#read(`${place(id)}/pick`, { ...options, ...question });
   }
 
-  /**
-   * What a pixel shows, or several, or a rectangle or lasso of the screen.
+  /** What a pixel shows, or several, or a rectangle or lasso of the screen.
    * @param {string} id @param {GroundOptions & {viewport: number[]} & Record<string, any>} question
    *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
    * @returns {Promise<any>} */
@@ -535,8 +541,7 @@ export class Kota {
     return this.#ask(`${place(id)}/pick`, question);
   }
 
-  /**
-   * @param {string} id @param {number[][]} points @param {GroundOptions & {layer?: string}} [options]
+  /** @param {string} id @param {number[][]} points @param {GroundOptions & {layer?: string}} [options]
    * @returns {Promise<Results<{status: "inside"|"below"|"hole"|"outside", floor: boolean,
    *   ceiling: boolean}>>}
    */

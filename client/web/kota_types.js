@@ -48,11 +48,30 @@
  */
 
 /**
+ * A revision, in the history.
+ * @typedef {{revision: number, author: string|null, note: string|null, rect: number[]|null, time: string,
+ *   layer: string|null, source: string}} Past
+ */
+
+/**
+ * What a revert takes back: after a revision or a time, of one author or of all, in all of a layer or
+ * in [c0, r0, cols, rows]. Where others edited later: "keep" (what is not said) or "overwrite".
+ * @typedef {{since?: number|string, to_revision?: number, author?: string, rect?: number[], layer?: string,
+ *   conflicts?: "keep"|"overwrite"}} Revert
+ */
+
+/**
+ * @typedef {{locale: string, revision: number, rect: number[]|null, conflicts: number[][],
+ *   not_reverted: number[]}} Reverted
+ */
+
+/**
  * What every write takes.
  * @typedef {object} WriteOptions
  * @property {AbortSignal} [signal]
  * @property {number} [timeoutMs]
  * @property {boolean} [quiet]
+ * @property {string} [note]             why, for the history
  * @property {number|"*"} [ifMatch]      only if the locale is at this revision; "*": if it is there
  * @property {boolean} [ifNew]           only if it is not there yet
  * @property {string|false} [idempotencyKey] a fresh key unless given; a repeat changes nothing and
@@ -107,8 +126,6 @@
  * @property {string} id
  * @property {string|null} title
  * @property {number} revision
- * @property {string} [from]  of a fork: "arena@start"
- * @property {number} [from_revision]
  * @property {number[]} gravity
  * @property {{translation: number[], rotation: number[]}} placement
  * @property {{min: number[], max: number[]}|null} bounds

@@ -2,6 +2,7 @@
  * The inspector's frame: finds the locales, keeps to the change feed, switches views and panels.
  * The parts (see state.js) are started here; one that cannot start says why and leaves the others.
  */
+import { readAddress, writeAddress } from "/web/address.js";
 import { copyAs, names } from "/web/copyas.js";
 import { Answer, Kota } from "/web/kota.js";
 import { standing, standingsOf } from "/web/poses.js";
@@ -134,7 +135,7 @@ export async function openLocale(id) {
   state.set("revision", locale.revision);
   state.set("message", fields.length ? null :
     { text: `${id} has no heightfield: only its polygon meshes can be asked.`, isError: false });
-  location.hash = id;
+  writeAddress({ locale: id });
   follow(locale);
 }
 
@@ -205,15 +206,6 @@ async function refresh(id) {
   }
 }
 
-/** The locale that the address names after #; "" when it names none. */
-function wantedLocale() {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return ""; // a lonely %
-  }
-}
-
 /** An empty world: what to type. */
 function showEmpty(isEmpty) {
   const { origin } = location, pre = (text) => make("pre", text);
@@ -245,7 +237,7 @@ export async function openWorld() {
     if (error.status !== 401 && !gone.signal.aborted) setTimeout(openWorld, 3000);
     return;
   }
-  const ids = state.locales.map((l) => l.id), wanted = wantedLocale();
+  const ids = state.locales.map((l) => l.id), wanted = readAddress().locale;
   const hasField = (l) => l.layers.some((layer) => layer.kind === "heightfield");
   const id = ids.includes(wanted) ? wanted : (state.locales.find(hasField) ?? state.locales[0])?.id;
   options(at("locale"), state.locales.map((l) => [l.id, l.title || l.id]), id);
@@ -296,7 +288,8 @@ showTab(tabs[0]);
 /** The 3D view has light of its own and shows holes as what they are; its contours are off. */
 const layerHelp = { hillshade: "slopes in light and shadow", contours: "lines of equal height",
   holes: "ground without data", meshes: "outlines of polygons: bridges, houses",
-  quadtree: "leaves of the meshes' quadtrees by level: blue ones are large, red ones deep" };
+  quadtree: "leaves of the meshes' quadtrees by level: blue ones are large, red ones deep",
+  shadows: "shadows of the sun; in motion only where there is time for them" };
 const layerBoxes = Object.entries(layerHelp).map(([name, title]) => {
   const box = Object.assign(document.createElement("input"), { type: "checkbox" });
   const line = Object.assign(document.createElement("label"), { title });
@@ -311,7 +304,8 @@ function showLayers(view) {
   for (const { name, box, line, key } of layerBoxes) {
     line.hidden = (view === "3d" && (name === "hillshade" || name === "holes")) ||
       (name === "quadtree" ? !state.locale?.layers.some(({ kind }) => kind === "mesh")
-        : name !== "meshes" && state.locale !== null && !state.layer);
+        : name === "shadows" ? view === "map"
+          : name !== "meshes" && state.locale !== null && !state.layer);
     box.checked = state.layersShown[key()];
   }
 }
@@ -344,7 +338,7 @@ at("token").addEventListener("click", () => {
 // ---- parts --------------------------------------------------------------------------------------
 
 /** Each part exports start(kota, state). */
-const parts = ["map", "tools", "terrain", "edits", "sand", "leaves", "status"];
+const parts = ["map", "tools", "terrain", "suncontrols", "edits", "sand", "leaves", "status"];
 for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);

@@ -27,15 +27,22 @@
  *               view says so                                                    map, terrain
  *   call        the last Answer or KotaError that a person asked for            kota.onCall
  *   message     {text, isError} to show in words                                anyone
- *   layersShown {hillshade, contours, holes, meshes, quadtree, contours3d}      main
+ *   layersShown {hillshade, contours, holes, meshes, quadtree, contours3d,
+ *               shadows}                                                        main
+ *   sun         {azimuth_deg, height_deg, time}: of the 3D view; azimuth clockwise
+ *               from north (+y), time an ISO 8601 text where it is of one, or null suncontrols
  */
+
+/** The sun until another is chosen: from the south-west. */
+export const defaultSun = { azimuth_deg: 237.5, height_deg: 49.5, time: null };
 
 export const state = {
   locales: [], locale: null, layer: null, revision: 0, feed: { state: "closed", why: "" },
   changed: null, poses: new Map(), moved: null, patches: new Set(), view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
   call: null, message: null,
   layersShown: { hillshade: true, contours: true, holes: true, meshes: true,
-    quadtree: false, contours3d: false },
+    quadtree: false, contours3d: false, shadows: true },
+  sun: defaultSun,
 
   listeners: new Map(),
 

@@ -171,6 +171,11 @@ static const struct api_route *route_of(const struct api *api, const struct http
     return &api_routes[route - api->routes];
 }
 
+bool api_is_write(const struct api *api, const struct http_route *route)
+{
+    return right_is_of_writes(route_of(api, route)->right);
+}
+
 static bool is_read_of_locale(const struct api *api, const struct http_request *request)
 {
     const struct http_route *route = http_request_route(request);
@@ -294,7 +299,7 @@ static enum err_code authorize(void *context, struct http_request *request,
         http_request_set_grant(request, principal);
         http_request_set_flow(request, principal->share->flow);
     }
-    return api->audit && own->right != RIGHT_READING && own->right != RIGHT_OPERATING
+    return api->audit && right_is_of_writes(own->right)
                ? note_origin(api, request, own, principal, err)
                : ERR_OK;
 }

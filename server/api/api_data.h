@@ -23,6 +23,7 @@ enum {
     API_REGION_PIXELS_MAX = 1 << 18, /* of a rectangle or lasso of the screen */
     API_CROSSED_MAX = 64,            /* locales listed as crossed by a ray of the world */
     API_LOCALE_PAGE_MAX = 1000,      /* locales of one answer to GET /v1/locales */
+    API_HISTORY_PAGE_MAX = 1000,     /* rows of one answer to GET …/history */
 };
 
 struct api_limits {
@@ -93,5 +94,8 @@ static inline const struct api_limits *api_limits(const struct api *api)
 
     return now ? now : &api->limits;
 }
+
+/* Does the call of a route write? By its right (api.c). */
+bool api_is_write(const struct api *api, const struct http_route *route);
 
 #endif

@@ -113,6 +113,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
                   "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
         return err_at(err, "query");
     }
+    call->may_have_note = api_is_write(call->api, http_request_route(request));
     for (size_t i = 0; i < count; i++)
         call_add_query(call, items[i]);
     for (size_t i = 0; i < param_count; i++)

@@ -35,6 +35,7 @@ struct call {
     const char *location;   /* of an ERR_ELSEWHERE; of an ERR_RANGE the Content-Range */
     bool may_be_live;       /* CALL_NEEDS_GROUND: the query may have live= */
     bool may_be_earlier;    /* that, and CALL_NEEDS_VALUE: the query may have at= */
+    bool may_have_note;     /* a write: the query may have note= */
     bool is_deferred;       /* another thread will finish: touch nothing any more */
     bool is_offloaded;      /* too long for a loop: begins again on a worker */
     uint64_t started_ns;    /* of long work; 0: not started yet */

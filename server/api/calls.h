@@ -11,12 +11,13 @@
     X(locales_get)                                                                                 \
     X(locale_get)                                                                                  \
     X(locale_put)                                                                                  \
-    X(locales_post)                                                                                \
     X(locale_delete)                                                                               \
     X(pins_get)                                                                                    \
     X(pin_get)                                                                                     \
     X(pin_put)                                                                                     \
     X(pin_delete)                                                                                  \
+    X(history_get)                                                                                 \
+    X(revert_post)                                                                                 \
     X(pin_restore)                                                                                 \
     X(layer_get)                                                                                   \
     X(layer_put)                                                                                   \

@@ -9,9 +9,11 @@
  */
 #include "api/options.h"
 
+#include "base/json_text.h"
 #include "base/nearest_word.h"
 #include "world/ask/all_hits.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +57,8 @@ static enum err_code unknown_parameter(const struct call *call, struct span name
         strncat(list, *list ? ", at" : "at", sizeof list - strlen(list) - 1);
     if (call->may_be_live)
         strncat(list, ", live", sizeof list - strlen(list) - 1);
+    if (call->may_have_note)
+        strncat(list, *list ? ", note" : "note", sizeof list - strlen(list) - 1);
     err_set(err, ERR_UNKNOWN_PARAMETER,
             "this call has no query parameter \"%.*s\"%s%s%s; it takes %s", shown, name.at,
             guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "",
@@ -62,15 +66,26 @@ static enum err_code unknown_parameter(const struct call *call, struct span name
     return err_at(err, "%.*s", shown, name.at);
 }
 
+/* The parameters that a call takes besides its own. */
+static bool is_common(const struct call *call, struct span name)
+{
+    return (call->may_be_live && is_named(name, "live")) ||
+           (call->may_be_earlier && is_named(name, "at")) ||
+           (call->may_have_note && is_named(name, "note"));
+}
+
 enum err_code options_open_query(struct call *call, const char *const *names, struct err *err)
 {
+    char note[STORE_NOTE_MAX + 1];
+
     for (size_t i = 0; i < call->query_count; i++) {
         struct span name = call->query[i].name;
         int shown = (int)(name.length > 64 ? 64 : name.length);
 
-        if (!is_among(name, names) && !(call->may_be_live && is_named(name, "live")) &&
-            !(call->may_be_earlier && is_named(name, "at")))
+        if (!is_among(name, names) && !is_common(call, name))
             return unknown_parameter(call, name, names, err);
+        if (call->may_have_note && is_named(name, "note") && option_note(call, note, err))
+            return err->code;
         for (size_t k = 0; k < i; k++) {
             struct span other = call->query[k].name;
 
@@ -312,6 +327,47 @@ enum err_code option_integer(struct call *call, const char *name, uint64_t least
     return ERR_OK;
 }
 
+static enum err_code copy_text(struct span text, char *out, size_t size, struct err *err)
+{
+    if (text.length >= size)
+        return err_limit(err, ERR_BAD_INPUT, (double)size - 1, (double)text.length,
+                         "at most %zu bytes were expected, not %zu", size - 1, text.length);
+    if (!json_text_is_plain(text.at ? text.at : "", text.length))
+        return err_set(err, ERR_BAD_INPUT, "UTF-8 without control characters was expected");
+    memcpy(out, text.at ? text.at : "", text.length);
+    out[text.length] = '\0';
+    return ERR_OK;
+}
+
+enum err_code option_text(struct call *call, const char *name, char *out, size_t size,
+                          bool *is_given, struct err *err)
+{
+    struct found found;
+    const char *text;
+
+    *is_given = false;
+    if (find(call, name, &found, err))
+        return err->code;
+    if (found.json && json_get_string(found.json, &text, err))
+        return at(err, &found, name);
+    *is_given = found.json || found.query;
+    if (*is_given && copy_text(found.json ? (struct span){text, strlen(text)} : found.query->value,
+                               out, size, err))
+        return at(err, &found, name);
+    return ERR_OK;
+}
+
+enum err_code option_note(const struct call *call, char out[static STORE_NOTE_MAX + 1],
+                          struct err *err)
+{
+    const struct http_query_item *note = find_in_query(call, "note");
+
+    out[0] = '\0';
+    if (note && copy_text(note->value, out, STORE_NOTE_MAX + 1, err))
+        return err_at(err, "note");
+    return ERR_OK;
+}
+
 /* Reads a query value as if it had been a JSON string. */
 static bool as_string(struct span value, char *text, size_t size, cJSON *out)
 {
@@ -421,6 +477,32 @@ enum err_code option_numbers(struct call *call, const char *name, size_t count, 
     }
     if (is_given)
         *is_given = found.json || found.query;
+    return ERR_OK;
+}
+
+enum err_code option_rect(struct call *call, const struct heightfield_spec *spec,
+                          struct sample_rect *out, bool *is_given, struct err *err)
+{
+    const char *place = json_given(call->json, "rect") ? "/rect" : "rect";
+    const double sides[2] = {spec->cols, spec->rows};
+    double rect[4];
+
+    if (option_numbers(call, "rect", 4, rect, is_given, err) || !*is_given)
+        return err->code;
+    for (int i = 0; i < 4; i++)
+        if (rect[i] != floor(rect[i]) || rect[i] < (i < 2 ? 0 : 1)) {
+            err_set(err, ERR_BAD_INPUT,
+                    "rect is [c0,r0,cols,rows], whole numbers from 0 and 1; %.17g is none",
+                    rect[i]);
+            return err_at(err, "%s", place);
+        }
+    if (rect[0] + rect[2] > sides[0] || rect[1] + rect[3] > sides[1]) {
+        err_set(err, ERR_UNPROCESSABLE, "rect [%.17g,%.17g,%.17g,%.17g] is not inside %u × %u",
+                rect[0], rect[1], rect[2], rect[3], spec->cols, spec->rows);
+        return err_at(err, "%s", place);
+    }
+    *out = (struct sample_rect){(uint32_t)rect[0], (uint32_t)rect[1], (uint32_t)rect[2],
+                                (uint32_t)rect[3]};
     return ERR_OK;
 }
 

@@ -60,6 +60,15 @@ enum err_code option_number(struct call *call, const char *name, double *out, bo
 enum err_code option_boolean(struct call *call, const char *name, bool *out, struct err *err);
 enum err_code option_integer(struct call *call, const char *name, uint64_t least, uint64_t most,
                              uint64_t *out, struct err *err);
+/* A text of at most size - 1 bytes, UTF-8 without control characters. */
+enum err_code option_text(struct call *call, const char *name, char *out, size_t size,
+                          bool *is_given, struct err *err);
+/* [column, row, cols, rows] within a heightfield. */
+enum err_code option_rect(struct call *call, const struct heightfield_spec *spec,
+                          struct sample_rect *out, bool *is_given, struct err *err);
+/* note= of a write, "" when absent: a text in the query, also where there is a body. */
+enum err_code option_note(const struct call *call, char out[static STORE_NOTE_MAX + 1],
+                          struct err *err);
 /*
  * mode, a word of `modes`, and hits_max, 1 to ALL_HITS_MOST, which only mode all has: *hits_max is
  * 0 for any other. Its check: the items together may have ALL_HITS_OF_ITEMS_MAX hits; `items` is

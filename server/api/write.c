@@ -19,6 +19,7 @@
 #include "api/idempotency_record.h"
 #include "api/precondition.h"
 #include "api/encode.h"
+#include "api/options.h"
 #include "api/upload.h"
 #include "base/check.h"
 #include "base/content_hash.h"
@@ -276,6 +277,14 @@ static enum err_code check_headers(const struct call *call, struct err *err)
     return ERR_OK;
 }
 
+enum err_code write_author(const struct call *call, struct change_author *out, struct err *err)
+{
+    const struct claims *claims = call_claims(call);
+
+    snprintf(out->name, sizeof out->name, "%s", claims ? claims->name : "");
+    return option_note(call, out->note, err);
+}
+
 enum err_code write_open(struct call *call, const struct write_kind *kind,
                          struct world_change *change, struct err *err)
 {
@@ -288,7 +297,8 @@ enum err_code write_open(struct call *call, const struct write_kind *kind,
         change->has_bounds = true;
         memcpy(change->bounds_m, claims->bounds_m, sizeof change->bounds_m);
     }
-    if (locale_id(call, change, err) || call_find_locale(call, err) || check_headers(call, err))
+    if (locale_id(call, change, err) || call_find_locale(call, err) || check_headers(call, err) ||
+        write_author(call, &change->author, err))
         return err->code;
     if (precondition_decode(call, kind->may_create, change, err) ||
         decode_key(call, kind, change, err))

@@ -70,6 +70,9 @@ enum err_code write_submit(struct call *call, const struct write_kind *kind,
 enum err_code write_save_meshes(struct call *call, struct layer *const *fresh, size_t count,
                                 const struct locale *now, struct err *err);
 
+/* Whose write it is, and its note=, for the history. ERR_BAD_INPUT: the note is no such text. */
+enum err_code write_author(const struct call *call, struct change_author *out, struct err *err);
+
 /* The hash of a keyed request: of method and path, query, media type and body. */
 void write_request_hash(const struct call *call, const char *method_and_path,
                         uint8_t hash[STORE_REQUEST_BYTES]);

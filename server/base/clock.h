@@ -1,5 +1,5 @@
 /*
- * The monotonic clock, in four units.
+ * The monotonic clock, in four units; and the time of day.
  */
 #ifndef KOTA_BASE_CLOCK_H
 #define KOTA_BASE_CLOCK_H
@@ -28,6 +28,15 @@ static inline uint64_t monotonic_ms(void)
 static inline double monotonic_s(void)
 {
     return (double)monotonic_ns() * 1e-9;
+}
+
+/* Milliseconds since 1970. */
+static inline int64_t realtime_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 #endif

@@ -93,3 +93,15 @@ size_t json_text_escape(char *out, size_t size, const char *text, size_t length)
     out[used] = '\0';
     return used;
 }
+
+bool json_text_is_plain(const char *text, size_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+
+    for (size_t i = 0, sequence; i < length; i += sequence) {
+        sequence = utf8_sequence(bytes + i, length - i);
+        if (sequence == 0 || bytes[i] < 0x20 || bytes[i] == 0x7f)
+            return false;
+    }
+    return true;
+}

@@ -5,6 +5,7 @@
 #ifndef KOTA_BASE_JSON_TEXT_H
 #define KOTA_BASE_JSON_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -13,5 +14,8 @@
  * size must be at least 1. No allocation; any thread.
  */
 size_t json_text_escape(char *out, size_t size, const char *text, size_t length);
+
+/* Is text[length] well-formed UTF-8 without control characters? */
+bool json_text_is_plain(const char *text, size_t length);
 
 #endif

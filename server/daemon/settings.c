@@ -159,6 +159,8 @@ const struct setting settings[] = {
     COUNT("max-pins", limits.world.pins_max, 0, 1000, UNIT_NONE, "pins of one locale", LIVE),
     COUNT("max-past-bytes", limits.world.past_bytes_max, 0, PIB, UNIT_BYTES,
           "memory of the last revisions of all locales", LIVE),
+    COUNT("max-history-bytes", limits.world.history_bytes_max, 0, PIB, UNIT_BYTES,
+          "history of one locale in the data directory; 0: none", LIVE),
     COUNT("max-queued-changes", limits.world.queue_max, 1, 1000000, UNIT_NONE,
           "writes in the writer's queue", LIVE),
     COUNT("tile-cache", limits.tile_cache_bytes_max, 0, PIB, UNIT_BYTES,

@@ -239,6 +239,7 @@ static void on_write(void *context, uint64_t number, const struct patch_start *s
         .edit = {.kind = EDIT_ADD, .rect = *rect, .heights_m = heights_m},
         .if_revision = revision,
         .fence = start->fence,
+        .author = start->author,
         .source = "patch",
         .done = sand_write_done,
         .context = written,

@@ -99,6 +99,7 @@ static bool make_change(const struct written *written, const struct patch_left *
     struct world_change change = {.kind = WORLD_PUT_LAYER,
                                   .fence = written->ground.fence,
                                   .origin = written->ground.origin,
+                                  .author = written->ground.author,
                                   .condition = WORLD_IF_ABSENT};
 
     if (bake(left, &set, err))

@@ -42,8 +42,7 @@ enum {
     STORE_OP_ID_MAX = 128,    /* characters of an op_id */
     STORE_SOURCE_MAX = 32,    /* characters of an edit's source */
     STORE_REQUEST_BYTES = 32, /* of the hash of a request */
-    STORE_HASH_BYTES = 32,
-    STORE_ORIGIN_MAX = 2 * STORE_ID_MAX + 1 /* characters of "locale@pin" */
+    STORE_HASH_BYTES = 32
 };
 
 /* NORMAL loses acknowledged edits in a power cut: it is there for the test that shows it. */
@@ -92,9 +91,7 @@ struct store_locale {
     enum triangulation triangulation;
     bool has_geo;
     double geo_lat_deg, geo_lng_deg;
-    uint32_t crs;                      /* an EPSG code; 0: none; only without geo */
-    char origin[STORE_ORIGIN_MAX + 1]; /* of a fork: what it was made of, "" else */
-    uint64_t origin_revision;
+    uint32_t crs;           /* an EPSG code; 0: none; only without geo */
     uint64_t transform_seq; /* only from store_load; written by store_put_transform_seq */
 };
 
@@ -138,6 +135,25 @@ struct store_edit {
     struct box3 bounds;
     const void *answer; /* with an op_id: the answer, in the caller's encoding */
     size_t answer_bytes;
+    const struct store_past *past; /* its row of the history; NULL: none */
+};
+
+/* One row of a locale's history: who made a revision, when, and what was there before. */
+enum { STORE_AUTHOR_MAX = 64, STORE_NOTE_MAX = 256 }; /* bytes */
+struct store_past {
+    uint64_t revision;
+    int64_t time_ms; /* since 1970 */
+    int kind;        /* as the world numbers them */
+    char layer[STORE_ID_MAX + 1];
+    char source[STORE_SOURCE_MAX + 1];
+    char author[STORE_AUTHOR_MAX + 1]; /* "": none is known */
+    char note[STORE_NOTE_MAX + 1];
+    bool is_birth; /* the revision made the locale */
+    bool has_rect;
+    struct sample_rect rect;
+    bool has_before;        /* the samples that it replaced are held */
+    const float *before_m;  /* [rect.rows][rect.cols], where they are and were asked for */
+    const uint8_t *changed; /* then, bit i % 8 of byte i / 8: was sample i changed? NULL: all */
 };
 
 struct store_model {
@@ -221,23 +237,8 @@ enum err_code store_drop_pin(struct store *store, const char *locale, const char
                              struct err *err);
 
 /*
- * Puts the layers of another locale, as they are (pin NULL) or as a pin has them, into a locale
- * that has none. Tiles are shared (store_bases.c), and files of meshes; O(layers). Edits of
- * polygons that are only in the log are not in it: such a mesh is to be put (store_put_layer).
- */
-enum err_code store_put_fork(struct store *store, const char *locale, const char *from,
-                             const char *pin, struct err *err);
-
-/* Does some layer share the tiles of another locale? */
-bool store_has_forks(const struct store *store);
-
-/* The number of locales, one a fork of the next, in whose rows a tile of the layer may be; 0: it
- * has all its own. */
-unsigned store_base_depth(const struct store *store, const char *locale, const char *layer);
-
-/*
- * Appends a row to the log, sets the locale's revision, and marks the tiles that its samples touch
- * as stale.
+ * Appends a row to the log and, with `past`, to the history; sets the locale's revision, and marks
+ * the tiles that its samples touch as stale.
  */
 enum err_code store_log(struct store *store, const struct store_edit *edit, struct err *err);
 
@@ -323,12 +324,51 @@ enum err_code store_each_applied(struct store *store,
                                               struct err *err),
                                  void *context, struct err *err);
 
-/* ---- logged edits that are not in tiles or files --------------------------------------------- */
+/* ---- history --------------------------------------------------------------------------------- */
 
 /*
- * Counts of logged edits that are to be written to tiles; edits of polygons apart. Edits of forks
- * that the last store_materialise left in the log, because they are few, are not counted. O(1).
+ * Bytes of the history of one locale, 0: none is kept. A locale's oldest rows go first, when they
+ * are an eighth more. Until the first call none is kept. Writer.
  */
+void store_set_history_max(struct store *store, uint64_t bytes_max);
+uint64_t store_history_max(const struct store *store);
+
+struct store_history_question {
+    const char *locale;
+    uint64_t after, upto; /* revisions after < r <= upto */
+    bool is_newest_first;
+    bool wants_before;
+    bool is_writer; /* rows of the open transaction, too; else any thread, as of the last commit */
+};
+
+/*
+ * The rows of a locale, in order, to `take`, until it returns false (then with err, if it set one).
+ * *since: all revisions after it up to the last commit's are held; UINT64_MAX: none is. take may be
+ * NULL. What a row points to is borrowed for the time of the callback.
+ * ERR_DAMAGED  a row's checksum is wrong
+ */
+typedef bool (*store_take_past)(void *context, const struct store_past *row, struct err *err);
+enum err_code store_history(struct store *store, const struct store_history_question *question,
+                            uint64_t *since, store_take_past take, void *context, struct err *err);
+
+/* The samples of a row as they are stored, for a history elsewhere. */
+struct store_packed_past {
+    int codec;  /* 0: there are none */
+    void *data; /* malloc */
+    size_t length;
+};
+/* None, where the row has none or they are far too many for the bound. ERR_NO_MEMORY */
+enum err_code store_past_pack(const struct store_past *past, uint64_t bytes_max,
+                              struct store_packed_past *out, struct err *err);
+/* before_m and changed of *past become those of *plain, malloc. ERR_DAMAGED, ERR_NO_MEMORY */
+enum err_code store_past_unpack(const struct store_packed_past *packed, struct store_past *past,
+                                void **plain, struct err *err);
+/* What a row counts against the bound. */
+uint64_t store_past_bytes(const struct store_past *past, const struct store_packed_past *packed);
+
+/* ---- logged edits that are not in tiles or files --------------------------------------------- */
+
+/* Counts of logged edits that are not in tiles yet; edits of polygons apart. O(1). */
 struct store_behind {
     uint64_t tiles, log_bytes, edits;
     uint64_t polygon_edits, polygon_bytes;
@@ -388,10 +428,8 @@ struct store_loaded_layer {
     struct heightfield *field;
     struct mesh *mesh; /* over the mapped file; rebuilt where the log has edits of it */
     struct polygon_set polygons;
-    bool is_behind;     /* it has */
-    bool is_current;    /* of a pin: the mesh is that of the locale's layer; mesh is NULL then */
-    const char *shares; /* of a fork: the mesh is that of the layer of the same id in this locale,
-                           which came before; mesh is NULL then. NULL: no */
+    bool is_behind;  /* it has */
+    bool is_current; /* of a pin: the mesh is that of the locale's layer; mesh is NULL then */
     double gravity[3];
     bool has_pose;
     struct store_pose pose;

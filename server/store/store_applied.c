@@ -230,6 +230,7 @@ enum err_code store_forget_locale(struct store *store, const char *locale, struc
         run_on_locale(store, "DELETE FROM layer WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM edit WHERE locale = ?1", locale, err) ||
         poses_drop_locale(store, locale, err) || pins_drop_locale(store, locale, err) ||
+        history_drop_locale(store, locale, err) ||
         run_on_locale(store, "DELETE FROM applied WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM locale WHERE id = ?1", locale, err))
         return err->code;

@@ -161,6 +161,8 @@ long store_check(struct store *store, void (*on_damage)(void *context, const cha
             return -1;
         report(&check, err_for_log(err));
     }
+    if (history_check(store, report, &check, err))
+        return -1;
     check_pages(store, &check);
     return check.found;
 }

@@ -27,6 +27,7 @@
 #include "base/timed_wait.h"
 #include "base/clock.h"
 #include "world/world_data.h"
+#include "world/values/history_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ const struct world_limits world_limits_default = {
     .edit_samples_max = 16777216,
     .pins_max = 64,
     .past_bytes_max = (uint64_t)256 << 20,
+    .history_bytes_max = (uint64_t)64 << 20,
     .polygon = {.polygons_max = 2000000, .corners_max = 8000000, .vertices_max = 8000000},
     .retired_max = 64,
 };
@@ -258,7 +260,7 @@ void world_publish(struct world *world, struct world_snapshot *next)
     world->counted.mesh_layers = sum->mesh_layers;
     world->counted.mesh_polygons = sum->mesh_polygons;
     world->counted.mesh_bytes = sum->mesh_bytes;
-    world->counted.memory_bytes = snapshot_shared_bytes(next) - next->sums.pin_bytes;
+    world->counted.memory_bytes = next->memory_bytes;
     world->counted.pins = sum->pins;
     world->counted.earlier_bytes = next->earlier_bytes;
     for (size_t i = 0; i < next->locale_count && i < WORLD_REVISIONS_MAX; i++)
@@ -286,6 +288,7 @@ void world_drop(const struct world_change *change)
     polygon_edit_free(&polygons);
     free((void *)change->edit.heights_m);
     free((void *)(uintptr_t)change->shell.bytes);
+    revert_plan_free(change->revert);
 }
 
 static struct change_group *group_create(size_t count)
@@ -521,6 +524,7 @@ static void world_free(struct world *world)
     feed_destroy(world->feed);
     moves_destroy(world->moves);
     ops_destroy(world->ops);
+    history_list_destroy(world->history);
     follow_free(world->follow);
     free(world->tombstones.at);
     free(world->damages);
@@ -535,6 +539,13 @@ void world_set_limits(struct world *world, const struct world_limits *limits)
     world->wanted = *limits;
     world->wanted.retired_max = world->limits.retired_max;
     pthread_mutex_unlock(&world->mutex);
+}
+
+enum err_code world_history(struct world *world, const struct store_history_question *question,
+                            uint64_t *since, store_take_past take, void *context, struct err *err)
+{
+    return world->store ? store_history(world->store, question, since, take, context, err)
+                        : history_list_read(world->history, question, since, take, context, err);
 }
 
 uint64_t world_writer_turns(struct world *world)
@@ -573,10 +584,11 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
     world->feed = feed_create(FEED_EVENTS_MAX, err);
     world->moves = moves_create(err);
     world->ops = store ? NULL : ops_create(OPS_MAX, err);
+    world->history = store ? NULL : history_list_create();
     world->builder = builder_create(world, err);
     world->follow = sharing ? follow_create(sharing, err) : NULL;
     first = world->readers && world->feed && world->moves && world->builder &&
-                    (world->ops || store) && (world->follow || !sharing)
+                    ((world->ops && world->history) || store) && (world->follow || !sharing)
                 ? snapshot_create(readers, err)
                 : NULL;
     if (!first) {

@@ -24,6 +24,7 @@ struct world_limits {
     uint64_t edit_samples_max;     /* samples that one edit may change, 16,777,216 */
     size_t pins_max;               /* of one locale, 64 */
     uint64_t past_bytes_max;       /* that the last revisions of all locales hold, 256 MiB */
+    uint64_t history_bytes_max;    /* in the store, of one locale, 64 MiB; 0: no history */
     struct polygon_limits polygon; /* of a mesh that is edited */
     size_t retired_max;            /* retired snapshots before the writer slows down, 64 */
 };
@@ -46,7 +47,7 @@ extern const struct world_limits world_limits_default;
  * EDIT_POLYGONS polygons of a mesh layer: some added, some removed
  * PUT_PIN, DELETE_PIN  pin: the value of the locale under a name; no revision, no event, no op_id
  * RESTORE       pin: its value is the next revision
- * FORK          fork: a new locale that has the value of another one
+ * REVERT        revert: samples as they were before earlier edits
  */
 #define WORLD_CHANGE_KINDS(X)                                                                      \
     X(WORLD_PUT_LOCALE, 0, 1, put_locale_kind)                                                     \
@@ -63,7 +64,7 @@ extern const struct world_limits world_limits_default;
     X(WORLD_PUT_PIN, 11, 0, put_pin_kind)                                                          \
     X(WORLD_DELETE_PIN, 12, 0, delete_pin_kind)                                                    \
     X(WORLD_RESTORE, 13, 0, restore_kind)                                                          \
-    X(WORLD_FORK, 14, 0, fork_kind)
+    X(WORLD_REVERT, 14, 0, revert_kind)
 
 #define WORLD_CHANGE_CONSTANT(constant, number, log_number, table) constant = (number),
 enum world_change_kind { WORLD_CHANGE_KINDS(WORLD_CHANGE_CONSTANT) };
@@ -87,14 +88,15 @@ struct world_outcome {
                                     new one */
     uint64_t revision;           /* that this change made */
     bool is_new;                 /* the locale or layer was not there before */
-    struct sample_rect rect;     /* WORLD_EDIT */
+    struct sample_rect rect;     /* WORLD_EDIT, WORLD_REVERT */
     const struct polygon_edit *polygons; /* WORLD_EDIT_POLYGONS, as the next three */
     const struct layer *layer;           /* as it is then */
     uint32_t first_polygon;    /* number of the first that was added; those that were dropped are
                                   gaps in the layer's set */
     struct mesh_import import; /* of those that were added */
     const char *pin;           /* the change's */
-    const void *answer;        /* of a repeat: the answer that `answer` returned the first time;
+    const struct revert_plan *revert; /* the change's */
+    const void *answer; /* of a repeat: the answer that `answer` returned the first time;
                                   else NULL */
     size_t answer_bytes;
 };
@@ -118,13 +120,13 @@ struct change_origin {
     const char *route;                 /* static: the name of the call */
 };
 
-/* What a fork is made of. */
-struct world_fork {
-    char from[WORLD_ID_MAX + 1];
-    char pin[WORLD_ID_MAX + 1];    /* "": none */
-    uint64_t revision;             /* 0: the present one, or the pin's */
-    bool has_title, has_placement; /* its own, in the change's manifest */
+/* Words of the history's row. */
+struct change_author {
+    char name[STORE_AUTHOR_MAX + 1]; /* of the token; "": none is known */
+    char note[STORE_NOTE_MAX + 1];
 };
+
+struct revert_plan;
 
 struct world_change {
     enum world_change_kind kind;
@@ -145,7 +147,7 @@ struct world_change {
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     bool is_followed;                     /* then: another node has put it into the shared log */
     char pin[WORLD_ID_MAX + 1];           /* WORLD_PUT_PIN, WORLD_DELETE_PIN, WORLD_RESTORE */
-    struct world_fork fork;               /* WORLD_FORK; manifest.from is set */
+    struct revert_plan *revert;           /* WORLD_REVERT; taken */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
     const struct change_origin *origin;   /* for the hook of commits (world_set_audit); borrowed */
     bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */
@@ -154,6 +156,7 @@ struct world_change {
     uint64_t if_revision;                 /* not 0: refused unless the locale is at this revision */
     enum world_condition condition;       /* else refused; a known op_id goes before both */
     char source[FEED_SOURCE_MAX + 1];     /* "": by the kind */
+    struct change_author author;          /* for the history */
     char op_id[STORE_OP_ID_MAX + 1];      /* "": none. A known one changes nothing */
     uint8_t request[STORE_REQUEST_BYTES]; /* with an op_id: hash of the request */
     world_answer answer;                  /* with an op_id */
@@ -343,6 +346,10 @@ struct feed *world_feed(struct world *world);
 
 /* The poses of layers that were moved. Any thread. */
 struct moves *world_moves(struct world *world);
+
+/* As store_history, with or without a store; not with a shared log. Any thread, or the writer. */
+enum err_code world_history(struct world *world, const struct store_history_question *question,
+                            uint64_t *since, store_take_past take, void *context, struct err *err);
 
 /* The store, for its numbers and models; NULL when there is none. */
 struct store *world_store(struct world *world);

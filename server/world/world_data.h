@@ -9,7 +9,8 @@
  *   builder.c  trees of meshes rebuilt, and files of meshes written, after edits
  *   move.c     moving layers: published without a commit, at rest after a while, written later
  *   lease.c    leases of ground, for other threads
- *   persist.c  between the world's values and the store's
+ *   persist.c  between the world's values and the store's; history.c: the row of the history
+ *   revert.c   what earlier edits have replaced
  *   follow*.c  a log that other daemons share (follow.h); record.c: its bytes
  */
 #ifndef KOTA_WORLD_WORLD_DATA_H
@@ -70,8 +71,9 @@ struct world {
     pthread_mutex_t hold_mutex; /* of it */
     struct world_limits limits; /* the writer's own, but for the start */
     _Atomic uint64_t writer_turns;
-    struct store *store;   /* NULL: in memory only */
-    struct follow *follow; /* NULL: no log is shared */
+    struct store *store;          /* NULL: in memory only */
+    struct follow *follow;        /* NULL: no log is shared */
+    struct history_list *history; /* without a store */
     struct feed *feed;
     struct moves *moves;
     pthread_t writer;
@@ -190,15 +192,15 @@ enum err_code draft_last_revision(const struct draft *draft, const char *locale_
 struct change_result {
     const struct world_change *change;
     struct locale *before, *after; /* references; NULL: none */
-    struct locale *from;           /* WORLD_FORK: a reference on the other one, as it was then */
     const struct layer *layer;     /* that was put or edited; after's */
-    struct edit_outcome outcome;   /* WORLD_EDIT */
+    struct edit_outcome outcome;   /* WORLD_EDIT, WORLD_REVERT */
     uint32_t first_polygon;        /* WORLD_EDIT_POLYGONS, as the next member */
     struct mesh_import import;
     struct feed_event event;
     bool is_new;
     bool is_repeat;
-    void *answer; /* malloc: of a repeat the first answer, else the one to be stored */
+    bool is_nothing; /* it would change nothing: `after` is a reference to `before` */
+    void *answer;    /* malloc: of a repeat the first answer, else the one to be stored */
     size_t answer_bytes;
 };
 
@@ -278,6 +280,10 @@ void lease_poll(struct world *world, bool is_over);
 
 /* Frees orders that came after the writer had ended: releases, which end with the log's node. */
 void lease_finish(struct world *world);
+
+/* ---- revert.c -------------------------------------------------------------------------------- */
+
+void revert_plan_free(struct revert_plan *plan); /* NULL is fine */
 
 /* ---- persist.c ------------------------------------------------------------------------------- */
 

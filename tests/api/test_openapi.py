@@ -475,7 +475,8 @@ def parameter_known(path, method, name):
               "layers": "true", "rect": "0,0,1,1", "step": "2", "rows": "north", "sphere": "1",
               "capsule": "1,2", "box": "1,1,1,0", "dt": "1", "slope_max_deg": "45",
               "step_up": "1", "snap_down": "1", "hits_max": "3", "live": "true", "at": "2",
-              "quadtree": "true", "bounds": "0,0,9,9"}
+              "quadtree": "true", "bounds": "0,0,9,9", "note": "why",
+              "author": "alice", "before": "2", "order": "newest"}
     if "/dem" in path or "/terrain" in path or path.endswith((".tif", ".glb")):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
                    "v": "2", "size": "65", "extensions": "metadata"}
@@ -526,7 +527,7 @@ def parameter_known(path, method, name):
 
 for path_, method_, operation_, shared_ in operations():
     if method_ not in ("get", "post") or method_ == "post" and path_.split("/")[-1] in (
-            "profile", "los", "pick", "edits", "patches", "polygons", "impacts"):
+            "profile", "los", "pick", "edits", "patches", "polygons", "bodies", "impacts", "restore", "revert"):
         continue
     if path_.endswith("/impacts/{impact}"):  # hills has none
         continue

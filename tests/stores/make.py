@@ -172,7 +172,7 @@ def first_life(daemon, hills, coast):
         write(daemon, "POST", "/v1/locales/halls/layers/rooms/polygons",
               {"polygons": [[list(corner) for corner in rectangle(7 * i, 3, 7 * i + 4, 8, 1.5)]],
                "remove": [5 * i]}, key=f"rooms-{i}" if i < 2 else None)
-    write(daemon, "PUT", "/v1/locales/tilted", {"gravity": [0.6, 0, -0.8]})
+    write(daemon, "PUT", "/v1/locales/tilted?note=uphill", {"gravity": [0.6, 0, -0.8]})
     put_mesh(daemon, "tilted", "plates", [rectangle(i, i % 3, i + 3, i % 3 + 3, 0.125 * i)
                                           for i in range(60)], "?up=y&scale=0.5")
     write(daemon, "PUT", "/v1/locales/moon", {"placement": {"translation": [0, 9000, 0]}})
@@ -221,14 +221,6 @@ def second_life(daemon, hills, coast):
     edits(daemon, "coast", "ground", coast, 6)
     write(daemon, "PUT", "/v1/locales/coast/pins/late")
     edits(daemon, "hills", "ground", hills, 8)
-    for name, source, x in (("hills-fork", "hills@start", 5000), ("halls-fork", "halls", 6000),
-                            ("fork-of-fork", "hills-fork", 7000)):
-        write(daemon, "POST", "/v1/locales", {"id": name, "from": source, "title": name,
-                                              "placement": {"translation": [x, 0, 0]}})
-    write(daemon, "PUT", "/v1/locales/halls-fork", {"title": "on its own"})
-    edits(daemon, "hills-fork", "ground", hills, 3)
-    edits(daemon, "fork-of-fork", "ground", hills, 2)
-    write(daemon, "PUT", "/v1/locales/fork-of-fork/pins/start")
 
 
 # ---- the questions ------------------------------------------------------------------------------------
@@ -274,6 +266,7 @@ def of_locale(document, pins):
     base = f"/v1/locales/{document['id']}"
     yield get(base)
     yield {"target": f"{base}/events", "after": 1, "until": document["revision"]}
+    yield get(f"{base}/history?limit=1000")
     if not document["layers"]:
         return
     # Rays begin inside the bounds.

@@ -87,7 +87,8 @@ class Client:
     all, `base` (x y z) what the coordinates of a batch, those of its answer too, are relative to.
     `live=True` asks height, profile, contact, ray, los, pick and contains about the ground as it
     moves: with the surface of the patches that live; "here": of those of this daemon only. `at` is
-    the name of a pin, or a revision that is held: reads answer about the locale as it was then.
+    the name of a pin, or a revision that is held: reads answer about the locale as it was then. `note`
+    of a write says why, for the history.
 
     A method returns an Answer, or raises Error, Timeout or Unreachable; ValueError or TypeError
     where an argument cannot be sent.
@@ -218,20 +219,6 @@ class Client:
         """
         return self._write("PUT", _place(locale), options, json=manifest or {})
 
-    def post_locale(self, locale: str, source: str, title: Optional[str] = None,
-                    placement: Optional[Mapping[str, Any]] = None, **options: Any) -> Answer:
-        """Makes a locale (its id) that shares the ground of another one, as it is or was. Title and
-        placement are its own where they are given.
-
-        source: `from` of the call: "arena", "arena@pin" or "arena@revision"
-        """
-        body: dict[str, Any] = {"id": locale, "from": source}
-        if title is not None:
-            body["title"] = title
-        if placement is not None:
-            body["placement"] = placement
-        return self._write("POST", "/v1/locales", options, json=body)
-
     def delete_locale(self, locale: str, **options: Any) -> Answer:
         """Removes a locale and its layers."""
         return self._write("DELETE", _place(locale), options)
@@ -286,6 +273,27 @@ class Client:
     def delete_pin(self, locale: str, pin: str, **options: Any) -> Answer:
         """Removes a pin."""
         return self._write("DELETE", _place(locale, "pins", pin), options)
+
+    def history(self, locale: str, **options: Any) -> Answer:
+        """`history`: who made each revision, with its note, time and rect; `next`: the next page.
+
+        Options: rect, layer, author, since (a revision or a time), before, order (oldest, newest),
+        limit.
+        """
+        return self.call("GET", _place(locale, "history"), **options)
+
+    def revert(self, locale: str, since: Union[int, str], author: Optional[str] = None,
+               rect: Optional[Sequence[int]] = None, layer: Optional[str] = None,
+               conflicts: str = "keep", **options: Any) -> Answer:
+        """Takes the edits after a revision or a time back, of one author or of all.
+
+        since is a revision, which the API also calls to_revision, or a time as the history has it.
+        Where others edited later: conflicts "keep" leaves that, "overwrite" does not.
+        """
+        asked = {"since": since, "author": author, "rect": rect and list(rect), "layer": layer,
+                 "conflicts": conflicts}
+        return self._write("POST", _place(locale, "revert"), options,
+                           json={name: asked[name] for name in asked if asked[name] is not None})
 
     def restore_pin(self, locale: str, pin: str, **options: Any) -> Answer:
         """Brings the locale back to a pin, as its next revision."""

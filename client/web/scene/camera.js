@@ -85,6 +85,13 @@ export class Camera {
     m.push(0, 0, b, 0);
     return new Float32Array(m);
   }
+
+  /** From a point of the picture, (-1..1, -1..1, 1, 1), to the direction through it, column-major. */
+  rays(aspect) {
+    const t = Math.tan(FOV_Y_DEG * Math.PI / 360), [f, r, u] = [this.forward, this.right, this.up];
+    return new Float32Array([...r.map((v) => v * t * aspect), 0, ...u.map((v) => v * t), 0, ...f, 0,
+      0, 0, 0, 1]);
+  }
 }
 
 /**

@@ -13,27 +13,10 @@
 import { gradients, heightPairs, isAnti } from "/web/field.js";
 import { setPlainBlock } from "/web/block.js";
 import { isOutside } from "/web/camera.js";
-import { makeTexture, uploadTorus } from "/web/gl.js";
+import { makeTarget, makeTexture, uploadTorus } from "/web/gl.js";
 
 const SIDE = 256;
 const TORUS = 512;
-
-function makeTarget(gl, width, height) {
-  const frame = gl.createFramebuffer(), color = makeTexture(gl, gl.RGBA8, width, height);
-  const depth = gl.createRenderbuffer();
-  gl.bindRenderbuffer(gl.RENDERBUFFER, depth);
-  gl.renderbufferStorage(gl.RENDERBUFFER, gl.DEPTH_COMPONENT24, width, height);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
-  gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, color, 0);
-  gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.RENDERBUFFER, depth);
-  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-  return { frame, width, height,
-    release() {
-      gl.deleteFramebuffer(frame);
-      gl.deleteTexture(color);
-      gl.deleteRenderbuffer(depth);
-    } };
-}
 
 function pixelsOf(gl, target) {
   const bytes = new Uint8Array(4 * target.width * target.height);
@@ -76,7 +59,7 @@ async function drawWhole(terrain, target, o) {
   const slopes = makeTexture(gl, gl.RG16F, TORUS, TORUS, { wrapped: true, linear: true });
   const indices = blockIndices(gl, field.split);
   let pass = null, triangles = 0;
-  const view = { width: target.width, height: target.height, above: terrain.above, ...o };
+  const view = { width: target.width, height: target.height, above: terrain.above, isBare: true, ...o };
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   pass = ground.begin(field, camera, view);
   for (const block of blocksInView(field, eye, pass.planes)) {
@@ -115,7 +98,7 @@ function drawClipmaps(terrain, target, plain, relief = true, rects = []) {
   const { gl, ground, clipmap, field, camera } = terrain;
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
   const pass = ground.begin(field, camera, { width: target.width, height: target.height,
-    above: terrain.above, plain, relief, rects });
+    above: terrain.above, plain, relief, rects, isBare: true });
   clipmap.draw(pass.at, camera.eye, pass.planes);
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);

@@ -30,12 +30,24 @@ export function isSoftware(gl) {
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }
 
-async function sourceOf(name) {
+const sources = new Map(); // name → its text, also while it comes
+
+async function fetchSource(name) {
   const response = await fetch(`/web/${name}.glsl`).catch((cause) => {
     throw new Error(`The shader ${name} did not come: ${cause.message}.`, { cause });
   });
   if (!response.ok) throw new Error(`The shader ${name} did not come: status ${response.status}.`);
-  return response.text();
+  const parts = (await response.text()).split(/^#include "(\w+)"$/m); // odd ones are names
+  return (await Promise.all(parts.map((part, i) => i % 2 ? sourceOf(part) : part))).join("");
+}
+
+/** A shader with what it includes; one that did not come is asked for again the next time. */
+function sourceOf(name) {
+  if (!sources.has(name)) sources.set(name, fetchSource(name).catch((error) => {
+    sources.delete(name);
+    throw error;
+  }));
+  return sources.get(name);
 }
 
 function compile(gl, kind, name, source) {
@@ -50,12 +62,12 @@ function compile(gl, kind, name, source) {
 /**
  * A program of two shader files and its uniforms by name.
  * @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment file names
- * @param {string} [define] what both are compiled with
+ * @param {string[]} [defines] what both are compiled with
  * @returns {Promise<{program: WebGLProgram, at: Record<string, WebGLUniformLocation>}>}
  */
-export async function makeProgram(gl, vertex, fragment, define = "") {
+export async function makeProgram(gl, vertex, fragment, defines = []) {
   const [v, f] = (await Promise.all([sourceOf(vertex), sourceOf(fragment)])).map((source) =>
-    define ? source.replace("\n", `\n#define ${define}\n`) : source);
+    source.replace("\n", ["", ...defines.map((name) => `#define ${name}`), ""].join("\n")));
   const program = gl.createProgram();
   gl.attachShader(program, compile(gl, gl.VERTEX_SHADER, vertex, v));
   gl.attachShader(program, compile(gl, gl.FRAGMENT_SHADER, fragment, f));
@@ -88,6 +100,24 @@ export function makeTexture(gl, format, width, height, o = {}) {
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, o.levels > 1 ? gl.LINEAR_MIPMAP_NEAREST :
     o.linear ? gl.LINEAR : gl.NEAREST);
   return texture;
+}
+
+/** A picture to draw into, with depth. @param {WebGL2RenderingContext} gl */
+export function makeTarget(gl, width, height) {
+  const frame = gl.createFramebuffer(), color = makeTexture(gl, gl.RGBA8, width, height);
+  const depth = gl.createRenderbuffer();
+  gl.bindRenderbuffer(gl.RENDERBUFFER, depth);
+  gl.renderbufferStorage(gl.RENDERBUFFER, gl.DEPTH_COMPONENT24, width, height);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+  gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, color, 0);
+  gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.RENDERBUFFER, depth);
+  gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  return { frame, width, height,
+    release() {
+      gl.deleteFramebuffer(frame);
+      gl.deleteTexture(color);
+      gl.deleteRenderbuffer(depth);
+    } };
 }
 
 /**
@@ -138,14 +168,16 @@ function hash(x, y, seed) {
   return ((h ^ (h >>> 16)) >>> 0) / 4294967296;
 }
 
-function addNoise(sum, side, cells, gain) {
+/** Adds smooth noise that tiles, of so many cells a side, to a square. */
+export function addNoise(sum, side, cells, gain, seed = 0) {
   const ease = (t) => t * t * (3 - 2 * t), mix = (a, b, t) => a + (b - a) * t;
+  const key = cells + 4096 * seed;
   for (let y = 0; y < side; y++) {
     const v = y * cells / side, r = Math.floor(v), t = ease(v - r), r1 = (r + 1) % cells;
     for (let x = 0; x < side; x++) {
       const u = x * cells / side, c = Math.floor(u), s = ease(u - c), c1 = (c + 1) % cells;
-      sum[y * side + x] += gain * mix(mix(hash(c, r, cells), hash(c1, r, cells), s),
-        mix(hash(c, r1, cells), hash(c1, r1, cells), s), t);
+      sum[y * side + x] += gain * mix(mix(hash(c, r, key), hash(c1, r, key), s),
+        mix(hash(c, r1, key), hash(c1, r1, key), s), t);
     }
   }
 }

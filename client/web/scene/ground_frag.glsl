@@ -1,6 +1,7 @@
 #version 300 es
 // The ground's colour: by height and slope, with a noise that is projected from above (a point's
-// place by the repetition, as text S algorithm 3), lit by a sun, veiled by distance. Holes and the
+// place by the repetition, as text S algorithm 3), lit by a sun, veiled by haze. With DETAIL, grass,
+// earth, rock and snow have textures with normals in the ground's tangent frame. Holes and the
 // inside of sand patches are left out; over a patch's rim ground goes over into sand.
 precision highp float;
 precision highp sampler2D;
@@ -20,12 +21,17 @@ uniform sampler2D u_noise;
 uniform vec2 u_noise_at;    // the eye's place, reduced to the noise's period
 uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
 uniform vec3 u_sun;
-uniform vec3 u_sky;
+#ifdef DETAIL
+uniform highp sampler2DArray u_materials; // grass, earth, rock, snow: tone, slopes, height
+uniform int u_detail;       // 0: none, for comparisons
+#endif
+#include "sky"
 uniform float u_haze;       // 1 / metres
-uniform sampler2D u_rects;  // a texel a sand patch: x0, y0, x1, y1 relative to the eye
-uniform int u_rect_count;
+#include "cut"
+#ifdef SHADOWS
+#include "shadow"
+#endif
 uniform vec4 u_rect;        // of the patch that is drawn
-uniform float u_rim;        // metres of a patch's rim that fade
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
 uniform vec3 u_grains;      // the colour of its granules
 uniform int u_plain;        // 1: all white, to see where ground is
@@ -37,10 +43,30 @@ in vec2 v_index;
 in vec2 v_state;
 out vec4 color;
 
-float inside(vec4 rect) {
-  vec2 d = min(v_place.xy - rect.xy, rect.zw - v_place.xy);
-  return min(d.x, d.y);
+#ifdef DETAIL
+// How much of grass, earth, rock and snow; ground that is hollow (> 0) is softer, crests are bare.
+vec4 kinds(float height, float slope, float hollow, float noise) {
+  float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
+  float rock = smoothstep(0.45, 0.95, slope + (noise - 0.5) * 0.3 - 0.6 * hollow);
+  float snow = smoothstep(0.72, 0.92, t) * smoothstep(150.0, 600.0, 1.0 / u_range.y);
+  float earth = clamp(1.0 - smoothstep(0.02, 0.12, t) + smoothstep(0.22, 0.5, slope) * 0.6 -
+    hollow, 0.0, 1.0);
+  return vec4((1.0 - rock) * (1.0 - snow) * vec2(1.0 - earth, earth), rock, (1.0 - rock) * snow);
 }
+
+// Tone and slopes of the ground's textures, near and at four times their size, so that no
+// repetition is seen; each fades where it is finer than a pixel, which its mipmaps do.
+vec3 detail(vec2 at, vec4 share) {
+  vec3 sum = vec3(0.0);
+  for (int k = 0; k < 4; k++) {
+    if (share[k] < 0.02) continue;
+    vec3 fine = texture(u_materials, vec3(at * (1.0 / 8.0), float(k))).rgb;
+    vec3 wide = texture(u_materials, vec3(at.yx * (1.0 / 32.0), float(k))).rgb;
+    sum += share[k] * vec3(fine.r + wide.r - 1.0, fine.gb + 0.5 * wide.bg - 0.753);
+  }
+  return sum;
+}
+#endif
 
 vec3 material(float height, float slope, float noise) {
   float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
@@ -111,9 +137,8 @@ float meeting() {
 void main() {
   if (v_state.y > 0.001) discard;
   float cover = 1.0;
-  if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, inside(u_rect));
-  for (int i = 0; i < u_rect_count; i++) // where the two overlap they look the same
-    if (inside(texelFetch(u_rects, ivec2(i, 0), 0)) > 0.2 * u_rim) discard;
+  if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, inside(v_place.xy, u_rect));
+  if (isCut(v_place.xy)) discard;
   if (u_plain == 1) {
     color = vec4(1.0);
     return;
@@ -138,11 +163,29 @@ void main() {
     float grain = texture(u_noise, at * (1.0 / 4.0)).r;
     ground = mix(ground, u_grains * (0.9 + 0.22 * grain), cover);
   }
+#ifdef DETAIL
+  if (u_detail == 1) {
+    vec2 next = 2.0 / vec2(textureSize(u_gradients, 0));
+    float hollow = clamp(texture(u_gradients, v_at.xy + vec2(next.x, 0.0)).x - gradient.x +
+      texture(u_gradients, v_at.xy + vec2(0.0, next.y)).y - gradient.y, -0.5, 0.5);
+    vec3 fine = detail(at, kinds(place.z + u_range.z, length(gradient), hollow, noise)) *
+      (u_sand == 1 ? 1.0 - cover : 1.0);
+    ground *= 1.0 + 0.55 * fine.x - 0.25 * hollow;
+    normal = normalize(vec3(-gradient - 1.4 * fine.yz, 1.0));
+  }
+#endif
   float light = max(dot(normal, u_sun), 0.0);
-  vec3 lit = ground * (vec3(0.30, 0.34, 0.40) * (0.6 + 0.4 * normal.z) +
-    vec3(1.05, 1.0, 0.90) * light) * (0.9 + 0.2 * noise);
+#ifdef SHADOWS
+  if (light > 0.0) light *= sunlit(place, normalize(vec3(-gradient, 1.0)), u_sand == 0);
+#endif
+  float day = smoothstep(-0.12, 0.25, u_sun.z);
+  vec3 sunlight = mix(vec3(1.05, 0.78, 0.52), vec3(1.05, 1.0, 0.90), smoothstep(0.02, 0.4, u_sun.z));
+  vec3 lit = ground * (mix(vec3(0.10, 0.11, 0.15), vec3(0.34, 0.38, 0.45), day) *
+    (0.6 + 0.4 * normal.z) + sunlight * smoothstep(-0.02, 0.04, u_sun.z) * light) *
+    (0.9 + 0.2 * noise);
   if (u_contour > 0.0)
     lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(place.z + u_range.z));
   float veil = 1.0 - exp(-length(v_place) * u_haze);
-  color = vec4(mix(min(lit, vec3(1.0)), u_sky, veil * veil), 1.0);
+  vec3 haze = skyAt(normalize(vec3(v_place.xy, max(v_place.z, 0.0))), u_sun, false);
+  color = vec4(mix(min(lit, vec3(1.0)), haze, veil * veil), 1.0);
 }

@@ -3,27 +3,38 @@
  * resolution is drawn with. Both use one program, so that a comparison sees only the geometry.
  */
 import { planesOf } from "/web/camera.js";
-import { makeNoise, makeProgram, makeTexture } from "/web/gl.js";
+import { isSoftware, makeNoise, makeProgram, makeTexture } from "/web/gl.js";
+import { makeMaterials } from "/web/materials.js";
+import { defaultSun } from "/web/state.js";
+import { sunAt } from "/web/sun.js";
 
 const NOISE_SIDE = 256;
 const NOISE_PERIOD = 512; // metres, of the slowest; the shader knows it
-const SUN = [-0.55, -0.35, 0.76];
+
+const MATERIALS_UNIT = 9; // after those of shadows.js
+const SUN = sunAt(defaultSun.azimuth_deg, defaultSun.height_deg);
 
 export class Ground {
   /** @param {WebGL2RenderingContext} gl @returns {Promise<Ground>} */
   static async make(gl) {
-    const names = [gl, "ground_vert", "ground_frag"];
-    return new Ground(gl, await makeProgram(...names), await makeProgram(...names, "RELIEF"));
+    // where the processor draws, only pictures at rest have textures
+    const inMotion = isSoftware(gl) ? [] : ["DETAIL"], atRest = ["RELIEF", "DETAIL"];
+    const variants = [inMotion, atRest, [...inMotion, "SHADOWS"], [...atRest, "SHADOWS"]];
+    const [sky, ...programs] = await Promise.all([makeProgram(gl, "sky_vert", "sky_frag"),
+      ...variants.map((defines) => makeProgram(gl, "ground_vert", "ground_frag", defines))]);
+    return new Ground(gl, sky, programs);
   }
 
-  constructor(gl, plain, relief) {
+  constructor(gl, sky, programs) {
     this.gl = gl;
-    /** Two of the same: where processors draw, branches that are not taken cost, too. */
-    this.programs = { plain, relief };
+    this.sky = sky;
+    /** Four of the same: where processors draw, branches that are not taken cost, too. */
+    this.programs = programs;
     this.noise = makeNoise(gl, NOISE_SIDE);
     this.rects = null; // a texel a rectangle
     this.rectsMax = 0; // texels of it
-    this.sky = [0.66, 0.75, 0.85];
+    this.materials = makeMaterials(gl);
+    this.sun = SUN; // the unit vector to it
   }
 
   /** Distances of the view: near, far. */
@@ -38,51 +49,72 @@ export class Ground {
    * Prepares the program and clears.
    * @param {import("./field.js").Field} field @param {import("./camera.js").Camera} camera
    * @param {{width: number, height: number, above: number, rects?: number[][], plain?: boolean,
-   *   contour?: number, relief?: boolean}} o above: the eye's height above the ground; rects: of sand patches
-   *   [x0, y0, x1, y1]; contour: metres between lines of height, 0: none; relief: as fine as relief.js has it
+   *   contour?: number, relief?: boolean, isBare?: boolean, shadows?: import("./shadows.js").Shadows|null}} o
+   *   above: the eye's height above the ground; rects: of sand patches [x0, y0, x1, y1];
+   *   contour: metres between lines of height, 0: none; relief: as fine as relief.js has it;
+   *   isBare: without textures
    * @returns {{at: object, view: Float32Array, planes: number[][], light: object}}
    */
   begin(field, camera, o) {
     const { gl } = this;
     gl.viewport(0, 0, o.width, o.height);
-    gl.clearColor(...(o.plain ? [0, 0, 0] : this.sky), 1);
+    gl.clearColor(0, 0, 0, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    if (!o.plain) this.#drawSky(camera, o.width / o.height);
     return this.use(field, camera, o);
+  }
+
+  #drawSky(camera, aspect) {
+    const { gl } = this, { program, at } = this.sky;
+    gl.useProgram(program);
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.BLEND);
+    gl.uniformMatrix4fv(at.u_back, false, camera.rays(aspect));
+    gl.uniform3f(at.u_sun, ...this.sun);
+    gl.bindVertexArray(null);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
   }
 
   /** The same over what is drawn already. */
   use(field, camera, o) {
     const { gl } = this, eye = camera.eye;
-    const { at, program } = o.relief ? this.programs.relief : this.programs.plain;
+    const { at, program } = this.programs[(o.relief ? 1 : 0) + (o.shadows ? 2 : 0)];
     const view = camera.matrix(o.width / o.height, ...this.#depths(field, eye, o.above));
     gl.viewport(0, 0, o.width, o.height);
     gl.enable(gl.DEPTH_TEST);
     gl.disable(gl.BLEND);
     gl.useProgram(program);
-    const rise = Math.max(1e-3, field.high - field.low), length = Math.hypot(...SUN);
+    const rise = Math.max(1e-3, field.high - field.low);
     const samplers = ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise", "u_fine",
       "u_coarse_fine", "u_rects"];
     for (const [unit, name] of samplers.entries())
       if (at[name]) gl.uniform1i(at[name], unit);
+    if (at.u_materials) {
+      gl.uniform1i(at.u_materials, MATERIALS_UNIT);
+      gl.uniform1i(at.u_detail, o.isBare ? 0 : 1);
+      gl.activeTexture(gl.TEXTURE0 + MATERIALS_UNIT);
+      gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.materials);
+    }
     gl.activeTexture(gl.TEXTURE3);
     gl.bindTexture(gl.TEXTURE_2D, this.noise);
     gl.activeTexture(gl.TEXTURE0);
     gl.uniformMatrix4fv(at.u_view, false, view);
     gl.uniform2f(at.u_noise_at, eye[0] % NOISE_PERIOD, eye[1] % NOISE_PERIOD);
     gl.uniform3f(at.u_range, field.low, 1 / rise, eye[2]);
-    const light = { sun: SUN.map((v) => v / length), sky: this.sky,
+    const light = { sun: this.sun,
       haze: 0.9 / Math.max(...field.extent, 20 * rise) };
     gl.uniform3f(at.u_sun, ...light.sun);
-    gl.uniform3f(at.u_sky, ...light.sky);
     gl.uniform1f(at.u_haze, light.haze);
     gl.uniform1f(at.u_contour, o.contour ?? 0);
     gl.uniform1i(at.u_plain, o.plain ? 1 : 0);
     gl.uniform1i(at.u_sand, 0);
-    this.#setRects(at, o.rects ?? [], eye, Math.max(...field.spacing));
-    return { at, view, planes: planesOf(view), light };
+    this.setRects(at, o.rects ?? [], eye, Math.max(...field.spacing));
+    o.shadows?.set(at, eye);
+    return { at, view, shadows: o.shadows ?? null, planes: planesOf(view), light };
   }
 
-  #setRects(at, rects, eye, spacing) {
+  /** What is left out, of a program that includes cut.glsl; places are relative to `eye`. */
+  setRects(at, rects, eye, spacing) {
     const { gl } = this;
     if (!this.rects || rects.length > this.rectsMax) {
       gl.deleteTexture(this.rects);

@@ -239,10 +239,7 @@ export class Patches {
     if (!some.length) return;
     gl.uniform1i(at.u_sand, 1);
     gl.uniform1i(at.u_rect_count, 0); // nothing is left out of them
-    gl.enable(gl.POLYGON_OFFSET_FILL);
-    gl.polygonOffset(-1, -1);
     for (const patch of some) this.#drawOne(at, field, eye, patch);
-    gl.disable(gl.POLYGON_OFFSET_FILL);
   }
 
   /** Bodies where they are, as SolidDrawer.draw takes them. */

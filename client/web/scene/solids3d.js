@@ -30,11 +30,14 @@ function triangles(faces) {
 export class SolidDrawer {
   /** @param {WebGL2RenderingContext} gl @returns {Promise<SolidDrawer>} */
   static async make(gl) {
-    return new SolidDrawer(gl, await makeProgram(gl, "solid_vert", "solid_frag"));
+    const [plain, shadowed, depth] = await Promise.all([[], ["SHADOWS"]].map((defines) =>
+      makeProgram(gl, "solid_vert", "solid_frag", defines)).concat(
+      makeProgram(gl, "solid_vert", "depth_frag")));
+    return new SolidDrawer(gl, { plain, shadowed, depth });
   }
 
-  constructor(gl, program) {
-    Object.assign(this, { gl, program });
+  constructor(gl, programs) {
+    Object.assign(this, { gl, programs });
   }
 
   /** @param {string} text an OBJ file @returns {object|null} null: it has no faces */
@@ -63,20 +66,34 @@ export class SolidDrawer {
   }
 
   /**
-   * @param {{view: Float32Array, light: object}} pass as the ground was drawn with
+   * @param {{view: Float32Array, light: object, shadows: object|null}} pass as the ground was drawn with
    * @param {number[]} eye
    * @param {{mesh: object, kind: string, up?: object, position?: number[],
    *   orientation?: number[]}[]} solids up: where gravity comes from, which hides what faces it
    */
   draw(pass, eye, solids) {
     if (!solids.length) return;
-    const { gl } = this, { program, at } = this.program, { light } = pass;
+    const { gl } = this, { light, shadows } = pass;
+    const { program, at } = shadows ? this.programs.shadowed : this.programs.plain;
     gl.useProgram(program);
     gl.uniformMatrix4fv(at.u_view, false, pass.view);
+    shadows?.set(at, eye);
     gl.uniform3f(at.u_sun, ...light.sun);
-    gl.uniform3f(at.u_sky, ...light.sky);
     gl.uniform1f(at.u_haze, light.haze);
     gl.uniform3f(at.u_origin, ...eye.map((v) => -v));
+    this.#drawAll(at, eye, solids);
+  }
+
+  /** Only depth, for a map of shadows. @param {Float32Array} view @param {number[]} origin of it */
+  cast(view, origin, solids) {
+    const { gl } = this, { program, at } = this.programs.depth;
+    gl.useProgram(program);
+    gl.uniformMatrix4fv(at.u_view, false, view);
+    this.#drawAll(at, origin, solids);
+  }
+
+  #drawAll(at, eye, solids) {
+    const { gl } = this;
     for (const { mesh, kind, up = NO_SIDE, position = [0, 0, 0], orientation = STILL } of solids) {
       const base = turned(orientation, mesh.base);
       gl.uniform3f(at.u_at, ...position.map((v, i) => v - eye[i] + base[i]));

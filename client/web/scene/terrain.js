@@ -18,6 +18,9 @@
  *                                  flies there in that time, at that height above the ground; tells
  *                                  frames, seconds, framesPerSecond, and counters' differences;
  *                                  finish: waits for the last pixel of each frame
+ *   sunlit({points, normals, isGround})
+ *                                  which share of the sun reaches them: see probe.js
+ *   cascades()                     of the shadows: radius, metres of a texel
  *   compare({width, height, ...})  the same view by clipmaps and at full resolution: see compare.js
  */
 import { BareField, BareGround, groundBounds } from "/web/bare.js";
@@ -29,10 +32,14 @@ import { Flight } from "/web/flight.js";
 import { isSoftware, NoWebGL, openContext } from "/web/gl.js";
 import { Ground } from "/web/groundpass.js";
 import { MarkDrawer } from "/web/marks3d.js";
+import { Pace } from "/web/pace.js";
 import { Patches } from "/web/patches3d.js";
 import { niceStep } from "/web/shade.js";
+import { sunlitAt } from "/web/probe.js";
+import { Shadows } from "/web/shadows.js";
 import { MeshLayers, SolidDrawer } from "/web/solids3d.js";
 import { tell } from "/web/state.js";
+import { sunAt } from "/web/sun.js";
 import { tileCache } from "/web/tilecache.js";
 import { Walk } from "/web/walk.js";
 
@@ -68,6 +75,7 @@ class Terrain {
     this.above = 100;
     this.scale = 0;
     this.frames = { count: 0, ms: 0, perSecond: 0, since: 0, inSecond: 0 };
+    this.pace = new Pace();
     this.waiting = [];
   }
 
@@ -80,6 +88,7 @@ class Terrain {
       this.isSoftware = isSoftware(this.gl);
       this.n ??= this.isSoftware ? 127 : 255;
       this.ground = await Ground.make(this.gl);
+      this.shadows = await Shadows.make(this.gl, 2048, this.isSoftware ? 512 : 1024);
       this.marks = await MarkDrawer.make(this.gl);
       this.marks.set(this.state.marks, this);
       this.solids = await SolidDrawer.make(this.gl);
@@ -158,6 +167,7 @@ class Terrain {
     if (key === this.fieldKey) {
       if (layer?.bounds) [this.field.low, this.field.high] =
         [layer.bounds.min[2], layer.bounds.max[2]];
+      this.#openShadows();
       return;
     }
     const another = this.fieldKey?.split(",")[0] !== key.split(",")[0];
@@ -168,7 +178,22 @@ class Terrain {
     if (!key) return;
     this.field = layer ? new Field(this.cache, locale, layer) : new BareField(locale);
     this.clipmap = layer ? new Clipmap(this.gl, this.field, this.n) : new BareGround();
+    this.#openShadows();
     if (another) this.#home();
+  }
+
+  /** The room that all that casts is in. */
+  #openShadows() {
+    const { field } = this, { bounds } = this.state.locale;
+    if (!field) return;
+    const min = [...field.origin, field.low];
+    const max = [...field.origin.map((v, i) => v + field.extent[i]), field.high];
+    const box = { min: min.map((v, i) => Math.min(v, bounds?.min[i] ?? v)),
+      max: max.map((v, i) => Math.max(v, bounds?.max[i] ?? v)) };
+    const key = JSON.stringify(box);
+    if (field === this.shadows.field && key === this.shadowsKey) return;
+    this.shadowsKey = key;
+    this.shadows.open(field, box);
   }
 
   /** Only meshes. */
@@ -245,16 +270,23 @@ class Terrain {
     const { eye } = this.camera;
     const came = this.clipmap.update(eye, this.above,
       eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
-    this.whole = came.whole && !came.fading;
+    const turned = this.#standing !== this.stood && !this.rest.isOn; // by a mouse
+    const inMotion = moving || (this.pace.isSlow && turned);
+    this.stood = this.#standing;
+    const shade = this.#shade(inMotion);
+    this.whole = came.whole && !came.fading && (inMotion || shade.isWhole);
     this.#settle(moving, came);
+    for (const [key, place] of shade.wanted) came.wanted.set(key, place);
     this.fetcher.want(came.wanted);
     if (this.rest.isOn && !this.rest.isWhole && !this.mustPaint) return; // more is to come
     this.mustPaint = false;
     this.#resize(moving ? SCALES[this.scale] : 1);
-    this.paint({ width: this.canvas.width, height: this.canvas.height, relief: this.rest.isOn });
+    this.paint({ width: this.canvas.width, height: this.canvas.height, relief: this.rest.isOn,
+      shadows: this.isShadowed ? this.shadows : null });
     if (this.finish) this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE,
       new Uint8Array(4));
     this.#count(now, performance.now() - start, moving);
+    if (moving && this.wasMoving) this.pace.took(1000 * seconds, this.isShadowed);
     if (this.taking && !Object.is(this.clipmap.heightAt(...this.taking.place), this.taking.ground)) {
       this.whole = false;
       this.draw();
@@ -315,7 +347,8 @@ class Terrain {
 
   /**
    * Draws into what is bound.
-   * @param {{width: number, height: number, plain?: boolean, relief?: boolean}} o
+   * @param {{width: number, height: number, plain?: boolean, relief?: boolean,
+   *   shadows?: Shadows|null}} o
    */
   paint(o) {
     const rects = this.patches.rects(this.field);
@@ -323,9 +356,46 @@ class Terrain {
       { above: this.above, rects, contour: this.contour, ...o });
     this.clipmap.draw(pass.at, this.camera.eye, pass.planes);
     if (o.plain) return;
+    this.gl.enable(this.gl.POLYGON_OFFSET_FILL);
+    this.gl.polygonOffset(-1, -1);
     this.patches.draw(pass.at, this.field, this.camera.eye);
-    this.solids.draw(pass, this.camera.eye, [...this.meshes.solids, ...this.patches.bodies]);
+    this.gl.disable(this.gl.POLYGON_OFFSET_FILL);
+    this.solids.draw(pass, this.camera.eye, this.#allSolids);
     this.marks.draw(pass.view, this.camera.eye);
+  }
+
+  get #allSolids() {
+    return [...this.meshes.solids, ...this.patches.bodies];
+  }
+
+  /** What casts shadows besides ground, as Shadows.update takes it. */
+  get #casters() {
+    const { gl, field, ground, patches } = this, rects = patches.rects(field);
+    // the sky of a planet or a drum would leave all of it in shadow
+    const solids = this.#allSolids.filter((solid) => !(solid.kind === "ceiling" &&
+      solid.up?.byPoint.some((v) => v)));
+    const key = JSON.stringify([rects, patches.surfaces,
+      solids.map(({ mesh, position, orientation }) => [mesh.count, position, orientation])]);
+    const spacing = Math.max(...field.spacing);
+    return { key, cut: (at, origin) => ground.setRects(at, rects, origin, spacing),
+      sheets: (at, origin) => patches.draw(at, field, origin),
+      solids: (view, origin) => {
+        gl.bindVertexArray(null);
+        this.solids.cast(view, origin, solids);
+      } };
+  }
+
+  /**
+   * Brings the maps of shadows up to date, if there are to be any.
+   * @param {boolean} moving is there another frame soon?
+   * @returns {{wanted: Map<string, object>, isWhole: boolean}}
+   */
+  #shade(moving) {
+    const { sun, layersShown } = this.state;
+    this.ground.sun = sunAt(sun.azimuth_deg, sun.height_deg);
+    this.isShadowed = layersShown.shadows && sun.height_deg > 0 && !(moving && this.pace.isSlow);
+    if (!this.isShadowed) return { wanted: new Map(), isWhole: true };
+    return this.shadows.update(this.camera.eye, this.ground.sun, this.#casters, moving ? 1 : 4);
   }
 
   /** Metres between lines of height; 0: none are shown. */
@@ -436,7 +506,8 @@ class Terrain {
       uploadedBytes: c?.uploadedBytes ?? 0,
       reliefTexels: clipmap?.relief?.uploadedTexels ?? 0, uploadedSamples: c?.uploadedSamples ?? 0,
       steps: c?.steps ?? 0, blocksDrawn: c?.blocksDrawn ?? 0, blocksCulled: c?.blocksCulled ?? 0,
-      triangles: c?.triangles ?? 0 };
+      triangles: c?.triangles ?? 0, shadowed: Boolean(this.isShadowed),
+      shadowMaps: this.shadows?.draws ?? 0, shadowBytes: this.shadows?.bytes ?? 0 };
   }
 
   sand() {
@@ -519,7 +590,9 @@ class Terrain {
       setCamera: (c) => this.setCamera(c), setGrid: (n, o) => this.setGrid(n, o),
       sand: () => this.sand(), ready: () => this.ready(),
       refined: () => this.refined(), fly: (o) => this.fly(o),
-      compare: (o) => compare(this, o),
+      compare: (o) => compare(this, o), sunlit: (o) => sunlitAt(this, o),
+      cascades: () => this.shadows.cascades.map(({ radius, texel, placed, level }) =>
+        ({ radius, texel, placed, level })),
       hitOf: (pixel) => this.hitOf(pixel) };
   }
 }
@@ -529,7 +602,7 @@ export function start(kota, state) {
   const terrain = new Terrain(kota, state);
   const show = () => { terrain.showing = terrain.show(); };
   for (const name of ["view", "locale", "layer"]) state.on(name, show);
-  state.on("layersShown", () => terrain.draw());
+  for (const name of ["layersShown", "sun"]) state.on(name, () => terrain.draw());
   state.on("moved", () => {
     if (terrain.field instanceof BareField) show(); // its space is that of the layers
     terrain.draw();
@@ -543,6 +616,7 @@ export function start(kota, state) {
     if (other && !changed.rect) terrain.meshes?.changed(changed.layer);
     if (!changed || other || !terrain.clipmap) return;
     terrain.clipmap.changed(changed.rect);
+    terrain.shadows.changed(changed.rect);
     terrain.draw();
   });
   terrain.canvas.addEventListener("webglcontextlost", (event) => {

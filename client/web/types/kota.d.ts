@@ -89,14 +89,6 @@ export class Kota {
      * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
      * @returns {Promise<Locale>} */
     putLocale(id: string, manifest: Manifest, options?: WriteOptions): Promise<Locale>;
-    /** Makes a locale that shares the ground of another one: "arena", "arena@pin", "arena@revision".
-     * @param {string} id @param {string} from
-     * @param {WriteOptions & {title?: string, placement?: Manifest["placement"]}} [options]
-     * @returns {Promise<Locale>} */
-    postLocale(id: string, from: string, { title, placement, ...options }?: WriteOptions & {
-        title?: string;
-        placement?: Manifest["placement"];
-    }): Promise<Locale>;
     /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLocale(id: string, options?: WriteOptions): Promise<void>;
     /** The values of a locale that are kept under names.
@@ -115,6 +107,28 @@ export class Kota {
     putPin(id: string, pin: string, options?: WriteOptions): Promise<Pin>;
     /** @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<void>} */
     deletePin(id: string, pin: string, options?: WriteOptions): Promise<void>;
+    /** Who made each revision. @param {string} id
+     * @param {ReadOptions & {rect?: number[], layer?: string, author?: string, since?: number|string,
+     *   before?: number, order?: "oldest"|"newest", limit?: number}} [options]
+     * @returns {Promise<{locale: string, revision: number, history: Past[], next: string|null, held_since: number}>} */
+    history(id: string, options?: ReadOptions & {
+        rect?: number[];
+        layer?: string;
+        author?: string;
+        since?: number | string;
+        before?: number;
+        order?: "oldest" | "newest";
+        limit?: number;
+    }): Promise<{
+        locale: string;
+        revision: number;
+        history: Past[];
+        next: string | null;
+        held_since: number;
+    }>;
+    /** Takes earlier edits back. @param {string} id @param {Revert} revert @param {WriteOptions} [options]
+     * @returns {Promise<Reverted>} */
+    revert(id: string, revert: Revert, options?: WriteOptions): Promise<Reverted>;
     /** Brings the locale back to a pin, as its next revision.
      * @param {string} id @param {string} pin @param {WriteOptions} [options]
      * @returns {Promise<Locale>} */
@@ -326,15 +340,13 @@ export class Kota {
     }[], options?: ReadOptions & {
         layer?: string;
     }): Promise<Results<TouchItem>>;
-    /**
-     * Where shapes that walk come to; with `claimed`, could they be there by now?
+    /** Where shapes that walk come to; with `claimed`, could they be there by now?
      * @param {string} id @param {MoveQuestion[]} items @param {ReadOptions & {layer?: string}} [options]
      * @returns {Promise<Results<MovedItem>>} */
     move(id: string, items: MoveQuestion[], options?: ReadOptions & {
         layer?: string;
     }): Promise<Results<MovedItem>>;
-    /**
-     * What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
+    /** What a pixel shows; a camera of 60 degrees with z up unless `up` and `fov_y_deg` say otherwise.
      * @param {string} id @param {{eye: number[], target: number[], viewport: number[],
      *   pixel: number[], up?: number[], fov_y_deg?: number, tile_side?: number, tile?: string}} question
      * @param {GroundOptions & {layer?: string}} [options]
@@ -351,16 +363,14 @@ export class Kota {
     }, options?: GroundOptions & {
         layer?: string;
     }): Promise<any>;
-    /**
-     * What a pixel shows, or several, or a rectangle or lasso of the screen.
+    /** What a pixel shows, or several, or a rectangle or lasso of the screen.
      * @param {string} id @param {GroundOptions & {viewport: number[]} & Record<string, any>} question
      *   with camera, or inverse_view_projection and depth; with pixel, pixels, rectangle or lasso
      * @returns {Promise<any>} */
     pick(id: string, question: GroundOptions & {
         viewport: number[];
     } & Record<string, any>): Promise<any>;
-    /**
-     * @param {string} id @param {number[][]} points @param {GroundOptions & {layer?: string}} [options]
+    /** @param {string} id @param {number[][]} points @param {GroundOptions & {layer?: string}} [options]
      * @returns {Promise<Results<{status: "inside"|"below"|"hole"|"outside", floor: boolean,
      *   ceiling: boolean}>>}
      */
@@ -765,6 +775,9 @@ export type Asked = import("./kota_types.js").Asked;
 export type CallOptions = import("./kota_types.js").CallOptions;
 export type ReadOptions = import("./kota_types.js").ReadOptions;
 export type Pin = import("./kota_types.js").Pin;
+export type Past = import("./kota_types.js").Past;
+export type Revert = import("./kota_types.js").Revert;
+export type Reverted = import("./kota_types.js").Reverted;
 export type GroundOptions = import("./kota_types.js").GroundOptions;
 export type WriteOptions = import("./kota_types.js").WriteOptions;
 export type LayerOptions = import("./kota_types.js").LayerOptions;

@@ -24,6 +24,10 @@ export function asWrite(options: import("./kota_types.js").WriteOptions & Record
     };
     question: {
         [x: string]: any;
+        /**
+         * why, for the history
+         */
+        note?: string | undefined;
     };
 };
 /** A unique key; also where a page is not served over TLS. */

@@ -75,12 +75,47 @@ export type Pin = {
     memory_bytes: number;
 };
 /**
+ * A revision, in the history.
+ */
+export type Past = {
+    revision: number;
+    author: string | null;
+    note: string | null;
+    rect: number[] | null;
+    time: string;
+    layer: string | null;
+    source: string;
+};
+/**
+ * What a revert takes back: after a revision or a time, of one author or of all, in all of a layer or
+ * in [c0, r0, cols, rows]. Where others edited later: "keep" (what is not said) or "overwrite".
+ */
+export type Revert = {
+    since?: number | string;
+    to_revision?: number;
+    author?: string;
+    rect?: number[];
+    layer?: string;
+    conflicts?: "keep" | "overwrite";
+};
+export type Reverted = {
+    locale: string;
+    revision: number;
+    rect: number[] | null;
+    conflicts: number[][];
+    not_reverted: number[];
+};
+/**
  * What every write takes.
  */
 export type WriteOptions = {
     signal?: AbortSignal | undefined;
     timeoutMs?: number | undefined;
     quiet?: boolean | undefined;
+    /**
+     * why, for the history
+     */
+    note?: string | undefined;
     /**
      * only if the locale is at this revision; "*": if it is there
      */
@@ -191,11 +226,6 @@ export type Locale = {
     id: string;
     title: string | null;
     revision: number;
-    /**
-     * of a fork: "arena@start"
-     */
-    from?: string | undefined;
-    from_revision?: number | undefined;
     gravity: number[];
     placement: {
         translation: number[];

@@ -74,6 +74,12 @@ static inline bool claims_may(const struct claims *claims, enum right right)
 /* Is this locale among those of the claims, whether it exists or not? */
 bool claims_has_locale(const struct claims *claims, const char *id, size_t length);
 
+/* Does a call that needs it write? */
+static inline bool right_is_of_writes(enum right right)
+{
+    return right != RIGHT_READING && right != RIGHT_OPERATING && right != RIGHT_NONE;
+}
+
 /* "edits": the word of a right. */
 const char *right_word(enum right right);
 

@@ -293,6 +293,10 @@ static enum err_code post_patch(struct call *call, bool is_held, bool may_spill,
         return err->code;
     }
     note_origin(call, &order.start.origin);
+    if (write_author(call, &order.start.author, err)) {
+        sand_order_drop(&order);
+        return err->code;
+    }
     return submit_order(call, &order, is_held, may_spill, err);
 }
 

@@ -28,6 +28,7 @@ struct impact {
     struct vec3 point;  /* of the ground that its centre's way meets */
     struct vec3 normal; /* there, unit, up */
     struct crater crater;
+    struct change_author author; /* by impacts.c, for the history */
 };
 
 /*

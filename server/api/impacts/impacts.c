@@ -454,6 +454,8 @@ static void submit(struct call *call, const struct impact *impact, struct fate *
     body->dent = dent;
     if (note && order->kind == SAND_ADD)
         order->start.origin = *note; /* what the patch writes is audited as this request */
+    if (order->kind == SAND_ADD)
+        order->start.author = impact->author;
     fate->is_refined = true;
     fates_add(call->api->fates, fate, &refused);
     order->context = ask_begin(call, fate, impact->is_waiting, false);
@@ -555,6 +557,7 @@ enum err_code impacts_post_answer(struct call *call, struct err *err)
         impact_free(&impact);
         return err->code;
     }
+    impact.author = change.author;
     if (make_crater(call, &impact, &change, &written, err) == ERR_OK) {
         if (written.is_repeat) /* two requests with one key at once */
             give_repeat(call, change.locale_id, written.revision, impact.is_waiting, err);

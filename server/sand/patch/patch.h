@@ -137,7 +137,8 @@ struct patch_start {
     uint64_t feed_after; /* the feed's place then */
     uint64_t fence;      /* of the ground's lease (world/follow/lease.h), which the sand thread
                           * releases; 0: none is needed */
-    struct change_origin origin;      /* of the request; its writes have it */
+    struct change_origin origin; /* of the request; its writes have it, as the next */
+    struct change_author author;
     char refusal[PATCH_REASON_BYTES]; /* why there is no lease: only a repeat is taken; or "" */
     struct heightfield *field;        /* a reference */
     struct convert_place place;

@@ -144,8 +144,7 @@ enum err_code draft_last_revision(const struct draft *draft, const char *locale_
     return ERR_OK;
 }
 
-/* Of locales, models and pins; the past has a limit of its own. Each fork counts as a
- * whole. */
+/* Of locales, models and pins; the past has a limit of its own. */
 static uint64_t bytes_of(const struct world_snapshot *snapshot)
 {
     return snapshot->memory_bytes + snapshot->sums.pin_bytes;
@@ -156,7 +155,6 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
 {
     const struct world_limits *limits = &draft->world->limits;
     const struct world_snapshot *now = draft->snapshot;
-    uint64_t held;
 
     if (draft->is_followed)
         return ERR_OK;
@@ -164,11 +162,10 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
         return err_limit(err, ERR_WORLD_FULL, (double)limits->locales_max,
                          (double)next->locale_count, "the world takes %zu locales, it is full",
                          limits->locales_max);
-    held = snapshot_shared_bytes(next);
-    if (bytes_of(next) > bytes_of(now) && held > limits->bytes_max)
-        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)held,
+    if (bytes_of(next) > bytes_of(now) && bytes_of(next) > limits->bytes_max)
+        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)bytes_of(next),
                          "the world would hold %llu bytes, the most is %llu",
-                         (unsigned long long)held, (unsigned long long)limits->bytes_max);
+                         (unsigned long long)bytes_of(next), (unsigned long long)limits->bytes_max);
     return ERR_OK;
 }
 
@@ -359,8 +356,13 @@ static enum err_code make_revision(struct draft *draft, struct change_result *re
 
     if (has_op_id && (find_repeat(draft, change, result, err) || result->is_repeat))
         return err->code;
-    if (make_next(draft, result, err) ||
-        (result->before && result->after &&
+    if (make_next(draft, result, err))
+        return err->code;
+    if (result->is_nothing) {
+        event->revision = result->before->revision;
+        return ERR_OK;
+    }
+    if ((result->before && result->after &&
          locale_succeed(result->after, result->before, past_bytes_max(draft, result->before), err)))
         return err->code;
     event->sequence = draft->sequence + 1;
@@ -411,7 +413,7 @@ void result_announce(struct world *world, const struct change_result *result)
 {
     enum change_scope scope = change_kind(result->change->kind)->scope;
 
-    if (result->is_repeat || (scope != CHANGE_OF_LOCALE && scope != CHANGE_OF_POSE))
+    if (result_makes_nothing(result) || (scope != CHANGE_OF_LOCALE && scope != CHANGE_OF_POSE))
         return;
     if (scope == CHANGE_OF_LOCALE)
         feed_append(world->feed, &result->event);
@@ -436,14 +438,14 @@ bool result_is_durable(const struct change_result *result)
 
 bool result_makes_nothing(const struct change_result *result)
 {
-    return result->is_repeat || change_kind(result->change->kind)->scope == CHANGE_OF_NOTHING;
+    return result->is_repeat || result->is_nothing ||
+           change_kind(result->change->kind)->scope == CHANGE_OF_NOTHING;
 }
 
 void result_finish(struct change_result *result)
 {
     locale_unref(result->before);
     locale_unref(result->after);
-    locale_unref(result->from);
     edit_outcome_free(&result->outcome);
     feed_content_unref(result->event.content);
     free(result->answer);
@@ -469,6 +471,7 @@ struct world_outcome result_outcome(const struct change_result *result, const st
         .first_polygon = result->first_polygon,
         .import = result->import,
         .pin = result->change->pin,
+        .revert = result->change->revert,
         .answer = result->is_repeat ? result->answer : NULL,
         .answer_bytes = result->is_repeat ? result->answer_bytes : 0,
     };

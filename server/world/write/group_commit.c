@@ -20,6 +20,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "world/write/history.h"
 #include "world/write/kinds/kind.h"
 
 #include <stdlib.h>
@@ -53,7 +54,13 @@ static enum err_code persist(struct group_commit *commit, const struct change_gr
     struct store *store = commit->world->store;
     struct err *err = &commit->err;
 
-    if (!store || commit->is_shared || !commit_group_is_durable(group))
+    if (commit->is_shared || !commit_group_is_durable(group))
+        return ERR_OK;
+    for (size_t i = 0; !store && i < group->count; i++)
+        if (result_is_durable(&group->results[i]) &&
+            history_remember(commit->world, &group->results[i], err))
+            return err->code;
+    if (!store)
         return ERR_OK;
     if (!commit->is_begun && store_begin(store, err))
         return err->code;
@@ -152,7 +159,7 @@ static void count(struct world *world, const struct change_group *group, const s
         if (!result)
             continue;
         counted->repeats += result->is_repeat;
-        if (!result->is_repeat)
+        if (!result->is_repeat && !result->is_nothing)
             kind->count(counted, result);
     }
     pthread_mutex_unlock(&world->mutex);
@@ -200,7 +207,7 @@ static void audit(const struct group_commit *commit)
         for (size_t k = 0; group->err.code == ERR_OK && group->results && k < group->count; k++) {
             const struct world_outcome outcome = result_outcome(&group->results[k], NULL);
 
-            if (!group->changes[k].origin || group->results[k].is_repeat)
+            if (!group->changes[k].origin || result_makes_nothing(&group->results[k]))
                 continue;
             audit->made(audit->context, &group->changes[k], &outcome);
             has_line = true;

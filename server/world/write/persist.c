@@ -7,6 +7,7 @@
  * the readiness probe.
  */
 #include "world/follow/record.h"
+#include "world/write/history.h"
 #include "world/write/kinds/kind.h"
 
 #include "base/check.h"
@@ -19,7 +20,6 @@
 _Static_assert((int)WORLD_ID_MAX == (int)STORE_ID_MAX, "ids are as long in the store");
 _Static_assert((int)LOCALE_TITLE_BYTES_MAX == (int)STORE_TITLE_MAX,
                "titles are as long in the store");
-_Static_assert((int)LOCALE_FROM_MAX == (int)STORE_ORIGIN_MAX, "origins are as long in the store");
 _Static_assert((int)FEED_SOURCE_MAX == (int)STORE_SOURCE_MAX, "sources are as long in the store");
 
 /* ---- to the store ---------------------------------------------------------------------------- */
@@ -43,8 +43,6 @@ static struct store_locale locale_row(const struct locale *locale)
     memcpy(row.id, locale->id, sizeof row.id);
     memcpy(row.title, m->title, sizeof row.title);
     memcpy(row.rotation, m->placement.rotation, sizeof row.rotation);
-    memcpy(row.origin, m->from, sizeof row.origin);
-    row.origin_revision = m->from_revision;
     return row;
 }
 
@@ -147,6 +145,9 @@ enum err_code persist_result(struct store *store, const struct change_result *re
         .answer = result->answer,
         .answer_bytes = result->answer_bytes,
     };
+    float *samples = NULL;
+    uint8_t *changed = NULL;
+    struct store_past past;
     enum err_code code;
 
     memcpy(row.locale, event->locale, sizeof row.locale);
@@ -155,8 +156,15 @@ enum err_code persist_result(struct store *store, const struct change_result *re
     memcpy(row.op_id, change->op_id, sizeof row.op_id);
     memcpy(row.request, change->request, sizeof row.request);
     code = change_kind(change->kind)->persist(store, result, &row, err);
+    if (code == ERR_OK && result_is_of_locale(result) && result->after &&
+        store_history_max(store) > 0) {
+        code = history_describe(result, &past, &samples, &changed, err);
+        row.past = &past;
+    }
     if (code == ERR_OK && result_is_of_locale(result))
         code = store_log(store, &row, err);
+    free(samples);
+    free(changed);
     free((void *)(uintptr_t)row.polygons);
     return code;
 }
@@ -226,8 +234,6 @@ static struct locale_manifest manifest_of(const struct store_locale *row)
     m.geo_lat_deg = row->geo_lat_deg;
     m.geo_lng_deg = row->geo_lng_deg;
     m.crs = row->crs;
-    memcpy(m.from, row->origin, sizeof m.from);
-    m.from_revision = row->origin_revision;
     return m;
 }
 
@@ -360,17 +366,6 @@ static struct layer *pinned(struct layer *layer, const struct store_loaded_layer
     return out;
 }
 
-/* A mesh of another locale, unmoved. */
-static struct layer *shared(const struct load *load, const struct store_loaded_layer *loaded,
-                            struct err *err)
-{
-    static const struct layer unmoved = {.is_moved = false};
-    const struct locale *other = snapshot_locale(load->draft->snapshot, loaded->shares);
-
-    CHECK(other);
-    return layer_carried((struct layer *)(uintptr_t)locale_layer(other, loaded->id), &unmoved, err);
-}
-
 static bool on_layer(void *context, struct store_loaded_layer *loaded, struct err *err)
 {
     struct load *load = context;
@@ -381,8 +376,6 @@ static bool on_layer(void *context, struct store_loaded_layer *loaded, struct er
     CHECK(load->layer_count < LOCALE_LAYERS_MAX);
     if (loaded->is_current)
         layer = layer_ref((struct layer *)(uintptr_t)locale_layer(load->locale, loaded->id));
-    else if (loaded->shares)
-        layer = shared(load, loaded, err);
     else
         layer = loaded->kind == STORE_MESH
                     ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,

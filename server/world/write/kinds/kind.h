@@ -89,17 +89,18 @@ void count_nothing(struct world_stats *counted, const struct change_result *resu
 void kind_describe_samples(const struct heightfield *before, const struct heightfield *after,
                            struct feed_event *event);
 
+/*
+ * result->outcome becomes the next samples of a layer of result->before: after, layer and the event
+ * with its content. And what such a kind writes and counts.
+ */
+enum err_code kind_make_samples(struct change_result *result, const struct layer *old,
+                                struct err *err);
+enum err_code kind_persist_samples(struct store *store, const struct change_result *result,
+                                   struct store_edit *row, struct err *err);
+void kind_count_samples(struct world_stats *counted, const struct change_result *result);
+
 /* The event's bounds become those of a whole locale, or grow by those of a layer (may be NULL). */
 void kind_bound_locale(const struct locale *locale, struct feed_event *event);
 void kind_bound_layer(const struct layer *layer, struct feed_event *event);
-
-/* Are both over the same samples or polygons? */
-bool kind_has_same_surface(const struct layer *a, const struct layer *b);
-
-/* Writes a layer of `after` where the rows are those of `old` (NULL: there are none): only what
- * differs, if they are heightfields of one grid. */
-enum err_code kind_persist_difference(struct store *store, const struct layer *old,
-                                      const struct locale *after, const struct layer *layer,
-                                      struct err *err);
 
 #endif

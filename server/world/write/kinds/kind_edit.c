@@ -79,19 +79,12 @@ static enum err_code check_bounds(const struct world_change *change,
     return world_check_bounds(change->bounds_m, box_m, err);
 }
 
-static enum err_code make(struct draft *draft, struct change_result *result, struct err *err)
+enum err_code kind_make_samples(struct change_result *result, const struct layer *old,
+                                struct err *err)
 {
-    const struct world_change *change = result->change;
-    const char *wanted = change->layer_id[0] != '\0' ? change->layer_id : NULL;
-    uint64_t samples_max = draft->is_followed ? UINT64_MAX : draft->world->limits.edit_samples_max;
-    const struct layer *old;
     struct heightfield *field;
     struct layer *layer;
 
-    if (locale_choose_field(result->before, wanted, &old, err) ||
-        check_bounds(change, heightfield_spec(old->field), err) ||
-        edit_evaluate(old->field, &change->edit, samples_max, &result->outcome, err))
-        return err->code;
     field =
         heightfield_with_samples(old->field, &result->outcome.rect, result->outcome.heights_m, err);
     layer = field ? layer_create_heightfield(old->id, field, err) : NULL;
@@ -105,8 +98,6 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     result->event.has_rect = true;
     result->event.rect = result->outcome.rect;
     memcpy(result->event.layer, old->id, sizeof result->event.layer);
-    if (change->edit.kind == EDIT_BRUSH)
-        snprintf(result->event.source, sizeof result->event.source, "brush");
     kind_describe_samples(old->field, result->layer->field, &result->event);
     result->event.content = feed_content_create(
         result->outcome.heights_m,
@@ -114,8 +105,24 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     return ERR_OK;
 }
 
-static enum err_code persist(struct store *store, const struct change_result *result,
-                             struct store_edit *row, struct err *err)
+static enum err_code make(struct draft *draft, struct change_result *result, struct err *err)
+{
+    const struct world_change *change = result->change;
+    const char *wanted = change->layer_id[0] != '\0' ? change->layer_id : NULL;
+    uint64_t samples_max = draft->is_followed ? UINT64_MAX : draft->world->limits.edit_samples_max;
+    const struct layer *old;
+
+    if (locale_choose_field(result->before, wanted, &old, err) ||
+        check_bounds(change, heightfield_spec(old->field), err) ||
+        edit_evaluate(old->field, &change->edit, samples_max, &result->outcome, err))
+        return err->code;
+    if (change->edit.kind == EDIT_BRUSH)
+        snprintf(result->event.source, sizeof result->event.source, "brush");
+    return kind_make_samples(result, old, err);
+}
+
+enum err_code kind_persist_samples(struct store *store, const struct change_result *result,
+                                   struct store_edit *row, struct err *err)
 {
     (void)store;
     (void)err;
@@ -155,7 +162,7 @@ static void decode(struct record_reader *reader, const struct cluster_entry *ent
         .kind = EDIT_SET, .rect = {rect[0], rect[1], rect[2], rect[3]}, .heights_m = heights_m};
 }
 
-static void count(struct world_stats *counted, const struct change_result *result)
+void kind_count_samples(struct world_stats *counted, const struct change_result *result)
 {
     counted->edits++;
     counted->edit_samples += (uint64_t)result->outcome.rect.cols * result->outcome.rect.rows;
@@ -166,9 +173,9 @@ const struct change_kind edit_kind = {
     .scope = CHANGE_OF_LOCALE,
     .logs_layer = true,
     .make = make,
-    .persist = persist,
+    .persist = kind_persist_samples,
     .encode = encode,
     .decode = decode,
     .announce = announce_nothing,
-    .count = count,
+    .count = kind_count_samples,
 };

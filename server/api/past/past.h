@@ -1,0 +1,27 @@
+/*
+ * What the calls on the past of a locale share.
+ */
+#ifndef KOTA_API_PAST_H
+#define KOTA_API_PAST_H
+
+#include "api/call.h"
+
+/* Milliseconds since 1970 as RFC 3339, and back. */
+enum { PAST_TIME_BYTES = 40 };
+void past_write_time(int64_t time_ms, char out[PAST_TIME_BYTES]);
+bool past_read_time(const char *text, int64_t *out);
+
+/* ERR_NOT_IMPLEMENTED: no history is kept here. */
+enum err_code past_need(const struct call *call, struct err *err);
+
+/* author=: a token's name; "" when absent. */
+enum err_code past_author(struct call *call, char out[STORE_AUTHOR_MAX + 1], bool *is_given,
+                          struct err *err);
+
+/*
+ * since: a revision, or a time as the revision that the locale had then; of no revision after
+ * it. *out stays where it is absent.
+ */
+enum err_code past_since(struct call *call, uint64_t *out, bool *is_given, struct err *err);
+
+#endif

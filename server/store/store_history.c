@@ -1,0 +1,458 @@
+/*
+ * History: who made each revision of a locale, when, and the samples that were there before
+ * (docs/internals/history.md).
+ *
+ * Problem: the log loses its samples when tiles are written, and it never had what they replaced.
+ * To revert one author's edits needs both, long after. Approach: a row a revision in a table of its
+ * own, written in the transaction of the edit, with the samples before, compressed. A table sorted
+ * by locale and revision: a commit touches one more page, and rows are read in order without an
+ * index.
+ *
+ * Invariant: the rows of a locale are those of its last revisions, without a gap. Where a revision
+ * has none (a store of an older build, a bound of 0 for a while, a shared log) the history begins
+ * again after it. A locale's oldest rows are removed when it has an eighth more bytes than its
+ * bound, so that most edits remove nothing.
+ *
+ * Rows are checked when they are read, and by --check; a load does not read them, since nothing
+ * that is served depends on them.
+ */
+#include "store/store_data.h"
+
+#include "base/check.h"
+#include "formats/content_coding.h"
+#include "formats/float_layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+enum { CODEC_ALL = 1, CODEC_CHANGED = 2 };
+enum { ROW_BYTES = 128 }; /* what a row counts besides its texts and its samples */
+enum {
+    SAMPLES_MAX = 1 << 28
+}; /* of one row; more, or far too many for the bound, are not
+                                         held */
+#define ROW_SIZE "length(author) + length(note) + coalesce(length(data), 0) + 128"
+#define CHECKED "locale, rev, time, kind, layer, source, author, note, is_birth, rect"
+
+_Static_assert(ROW_BYTES == 128, "as in ROW_SIZE");
+
+void store_set_history_max(struct store *store, uint64_t bytes_max)
+{
+    store->history_max = bytes_max;
+}
+
+uint64_t store_history_max(const struct store *store)
+{
+    return store->history_max;
+}
+
+static size_t bits_of(size_t samples)
+{
+    return (samples + 7) / 8;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+enum err_code store_past_pack(const struct store_past *past, uint64_t bytes_max,
+                              struct store_packed_past *out, struct err *err)
+{
+    const uint64_t samples = (uint64_t)past->rect.cols * past->rect.rows;
+    const size_t bits = past->changed ? bits_of((size_t)samples) : 0;
+    const size_t bytes = (size_t)samples * sizeof(float);
+    struct raster_bytes packed;
+    uint8_t *plain;
+
+    *out = (struct store_packed_past){.codec = 0};
+    err->code = ERR_OK;
+    if (!past->before_m || samples > SAMPLES_MAX || bytes / 2 > bytes_max)
+        return ERR_OK;
+    plain = malloc(bytes + bits);
+    if (!plain)
+        return err_set(err, ERR_NO_MEMORY, "no memory for the history");
+    float_layout_write(LAYOUT_DELTA, past->before_m, past->rect.cols, past->rect.rows, plain);
+    if (bits > 0)
+        memcpy(plain + bytes, past->changed, bits);
+    if (content_coding_pack(CODING_ZSTD, plain, bytes + bits, &packed, err) == ERR_OK)
+        *out = (struct store_packed_past){past->changed ? CODEC_CHANGED : CODEC_ALL, packed.at,
+                                          packed.length};
+    free(plain);
+    return err->code;
+}
+
+uint64_t store_past_bytes(const struct store_past *past, const struct store_packed_past *packed)
+{
+    return ROW_BYTES + strlen(past->author) + strlen(past->note) + packed->length;
+}
+
+static enum err_code insert(struct store *store, const char *locale, const struct store_past *past,
+                            const struct store_packed_past *packed, struct err *err)
+{
+    sqlite3_stmt *write = store_statement(
+        store,
+        "INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10), row_crc(?1, ?2, ?11, ?12), ?11, ?12)",
+        err);
+    enum err_code code;
+
+    if (!write)
+        return err->code;
+    sqlite3_bind_text(write, 1, locale, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, 2, (int64_t)past->revision);
+    sqlite3_bind_int64(write, 3, past->time_ms);
+    sqlite3_bind_int(write, 4, past->kind);
+    sqlite3_bind_text(write, 5, past->layer, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 6, past->source, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 7, past->author, -1, SQLITE_STATIC);
+    sqlite3_bind_text(write, 8, past->note, -1, SQLITE_STATIC);
+    sqlite3_bind_int(write, 9, past->is_birth);
+    if (past->has_rect)
+        sqlite3_bind_blob(write, 10, &past->rect, sizeof past->rect, SQLITE_STATIC);
+    if (packed->data) {
+        sqlite3_bind_int(write, 11, packed->codec);
+        sqlite3_bind_blob64(write, 12, packed->data, packed->length, SQLITE_STATIC);
+    }
+    code = store_run(store, write, "cannot write the history", err);
+    sqlite3_clear_bindings(write);
+    return code;
+}
+
+static enum err_code know(struct store *store, struct row_cache_locale *locale, struct err *err)
+{
+    sqlite3_stmt *read;
+    int rc;
+
+    if (locale->has_history)
+        return ERR_OK;
+    read = store_statement(
+        store, "SELECT max(rev), total(" ROW_SIZE ") FROM history WHERE locale = ?1", err);
+    if (!read)
+        return err->code;
+    sqlite3_bind_text(read, 1, locale->row.id, -1, SQLITE_STATIC);
+    rc = sqlite3_step(read);
+    if (rc == SQLITE_ROW) {
+        locale->history_last = (uint64_t)sqlite3_column_int64(read, 0);
+        locale->history_bytes = (uint64_t)sqlite3_column_double(read, 1);
+        locale->has_history = true;
+    }
+    sqlite3_reset(read);
+    return rc == SQLITE_ROW ? ERR_OK
+                            : store_write_error(store, rc, "the history cannot be read", err);
+}
+
+/* The last of the oldest rows that are to go, and their bytes. */
+static enum err_code find_cut(struct store *store, const struct row_cache_locale *locale,
+                              uint64_t *cut, uint64_t *bytes, struct err *err)
+{
+    const uint64_t surplus = locale->history_bytes - store->history_max;
+    sqlite3_stmt *read = store_statement(
+        store, "SELECT rev, " ROW_SIZE " FROM history WHERE locale = ?1 ORDER BY rev", err);
+    int rc = SQLITE_ROW;
+
+    if (!read)
+        return err->code;
+    sqlite3_bind_text(read, 1, locale->row.id, -1, SQLITE_STATIC);
+    while (*bytes < surplus && (rc = sqlite3_step(read)) == SQLITE_ROW) {
+        *cut = (uint64_t)sqlite3_column_int64(read, 0);
+        *bytes += (uint64_t)sqlite3_column_int64(read, 1);
+    }
+    sqlite3_reset(read);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE
+               ? ERR_OK
+               : store_write_error(store, rc, "the history cannot be read", err);
+}
+
+static enum err_code trim(struct store *store, struct row_cache_locale *locale, struct err *err)
+{
+    uint64_t cut = 0, bytes = 0;
+    sqlite3_stmt *drop;
+
+    if (locale->history_bytes <= store->history_max + store->history_max / 8)
+        return ERR_OK;
+    if (find_cut(store, locale, &cut, &bytes, err))
+        return err->code;
+    drop = store_statement(store, "DELETE FROM history WHERE locale = ?1 AND rev <= ?2", err);
+    if (!drop)
+        return err->code;
+    sqlite3_bind_text(drop, 1, locale->row.id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(drop, 2, (int64_t)cut);
+    locale->history_bytes -= bytes < locale->history_bytes ? bytes : locale->history_bytes;
+    return store_run(store, drop, "cannot shorten the history", err);
+}
+
+enum err_code history_drop_locale(struct store *store, const char *locale, struct err *err)
+{
+    struct row_cache_locale *cached = row_cache_locale(&store->cache, locale);
+    sqlite3_stmt *drop;
+
+    if (cached && cached->has_history && cached->history_last == 0)
+        return ERR_OK;
+    drop = store_statement(store, "DELETE FROM history WHERE locale = ?1", err);
+    if (!drop)
+        return err->code;
+    sqlite3_bind_text(drop, 1, locale, -1, SQLITE_STATIC);
+    if (cached) {
+        cached->has_history = true;
+        cached->history_last = cached->history_bytes = 0;
+    }
+    return store_run(store, drop, "cannot remove a history", err);
+}
+
+enum err_code history_append(struct store *store, struct row_cache_locale *locale,
+                             const struct store_edit *edit, struct err *err)
+{
+    const struct store_past *past = edit->past;
+    struct store_packed_past packed;
+
+    if (know(store, locale, err) || ((!past || locale->history_last + 1 != edit->revision) &&
+                                     history_drop_locale(store, locale->row.id, err)))
+        return err->code;
+    if (!past)
+        return ERR_OK;
+    CHECK(past->revision == edit->revision && (!past->before_m || past->has_rect));
+    if (store_past_pack(past, store->history_max, &packed, err)) {
+        store->has_failed = true;
+        return err->code;
+    }
+    insert(store, locale->row.id, past, &packed, err);
+    free(packed.data);
+    if (err->code)
+        return err->code;
+    locale->history_last = past->revision;
+    locale->history_bytes += store_past_bytes(past, &packed);
+    return trim(store, locale, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+#define PAST_COLUMNS                                                                               \
+    "rev, time, kind, layer, source, author, note, is_birth, rect, codec, crc = row_crc(" CHECKED  \
+    ")"
+enum { PAST_CODEC = 9, PAST_IS_GOOD, PAST_DATA_IS_GOOD, PAST_DATA };
+
+static bool past_read(sqlite3_stmt *row, struct store_past *out)
+{
+    bool is_good = sqlite3_column_int(row, PAST_IS_GOOD) == 1;
+
+    *out = (struct store_past){.revision = (uint64_t)sqlite3_column_int64(row, 0),
+                               .time_ms = sqlite3_column_int64(row, 1),
+                               .kind = sqlite3_column_int(row, 2),
+                               .is_birth = sqlite3_column_int(row, 7) != 0,
+                               .has_before = sqlite3_column_type(row, PAST_CODEC) != SQLITE_NULL};
+    is_good &= column_text(row, 3, out->layer, sizeof out->layer);
+    is_good &= column_text(row, 4, out->source, sizeof out->source);
+    is_good &= column_text(row, 5, out->author, sizeof out->author);
+    is_good &= column_text(row, 6, out->note, sizeof out->note);
+    out->has_rect = column_bytes(row, 8, &out->rect, sizeof out->rect);
+    return is_good && (!out->has_before || out->has_rect);
+}
+
+enum err_code store_past_unpack(const struct store_packed_past *packed, struct store_past *past,
+                                void **plain, struct err *err)
+{
+    const uint64_t samples = (uint64_t)past->rect.cols * past->rect.rows;
+    const size_t bytes = (size_t)samples * sizeof(float);
+    const size_t length = bytes + (packed->codec == CODEC_CHANGED ? bits_of((size_t)samples) : 0);
+    uint8_t *laid_out;
+    float *heights_m;
+
+    *plain = NULL;
+    if (samples == 0 || samples > SAMPLES_MAX)
+        return err_set(err, ERR_DAMAGED, "history: revision %llu has no such rectangle",
+                       (unsigned long long)past->revision);
+    laid_out = malloc(length);
+    heights_m = malloc(length);
+    if (!laid_out || !heights_m) {
+        free(laid_out);
+        free(heights_m);
+        return err_set(err, ERR_NO_MEMORY, "no memory for the history");
+    }
+    if (ZSTD_decompress(laid_out, length, packed->data, packed->length) != length) {
+        err_set(err, ERR_DAMAGED, "history: the samples of revision %llu cannot be read",
+                (unsigned long long)past->revision);
+    } else {
+        float_layout_read(LAYOUT_DELTA, laid_out, past->rect.cols, past->rect.rows, heights_m);
+        memcpy((uint8_t *)heights_m + bytes, laid_out + bytes, length - bytes);
+        past->before_m = heights_m;
+        past->changed = length > bytes ? (const uint8_t *)heights_m + bytes : NULL;
+    }
+    free(laid_out);
+    *plain = heights_m;
+    return err->code;
+}
+
+/* The samples of a row, whose checksum is good. */
+static enum err_code unpack(sqlite3_stmt *row, struct store_past *past, void **plain,
+                            struct err *err)
+{
+    const struct store_packed_past packed = {sqlite3_column_int(row, PAST_CODEC),
+                                             (void *)(uintptr_t)sqlite3_column_blob(row, PAST_DATA),
+                                             (size_t)sqlite3_column_bytes(row, PAST_DATA)};
+
+    if (sqlite3_column_int(row, PAST_DATA_IS_GOOD) != 1)
+        return err_set(err, ERR_DAMAGED, "history: revision %llu is damaged (checksum)",
+                       (unsigned long long)past->revision);
+    return store_past_unpack(&packed, past, plain, err);
+}
+
+static bool take_row(sqlite3_stmt *row, const struct store_history_question *question,
+                     store_take_past take, void *context, struct err *err)
+{
+    struct store_past past;
+    void *plain = NULL;
+    bool goes_on = false;
+
+    if (!past_read(row, &past))
+        err_set(err, ERR_DAMAGED, "history of locale %s: revision %llu is damaged (checksum)",
+                question->locale, (unsigned long long)past.revision);
+    else if (!question->wants_before || !past.has_before ||
+             unpack(row, &past, &plain, err) == ERR_OK)
+        goes_on = take(context, &past, err);
+    free(plain);
+    return goes_on;
+}
+
+static enum err_code read_since(struct store *store, sqlite3 *db, const char *locale,
+                                uint64_t *since, struct err *err)
+{
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(
+        db, "SELECT rev, is_birth FROM history WHERE locale = ?1 ORDER BY rev LIMIT 1", -1, &row,
+        NULL);
+
+    *since = UINT64_MAX;
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_text(row, 1, locale, -1, SQLITE_STATIC);
+        rc = sqlite3_step(row);
+    }
+    if (rc == SQLITE_ROW)
+        *since = sqlite3_column_int(row, 1) ? 0 : (uint64_t)sqlite3_column_int64(row, 0) - 1;
+    sqlite3_finalize(row);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE
+               ? ERR_OK
+               : store_sqlite_error(store, db, rc, false, "the history cannot be read", err);
+}
+
+static enum err_code read_rows(struct store *store, sqlite3 *db,
+                               const struct store_history_question *question, store_take_past take,
+                               void *context, struct err *err)
+{
+    char sql[512];
+    sqlite3_stmt *row = NULL;
+    bool goes_on = true;
+    int rc;
+
+    snprintf(sql, sizeof sql,
+             "SELECT " PAST_COLUMNS "%s FROM history WHERE locale = ?1 AND rev > ?2 AND rev <= ?3 "
+             "ORDER BY rev%s",
+             question->wants_before ? ", data_crc = row_crc(locale, rev, codec, data), data" : "",
+             question->is_newest_first ? " DESC" : "");
+    rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_text(row, 1, question->locale, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(row, 2,
+                           (int64_t)(question->after > INT64_MAX ? INT64_MAX : question->after));
+        sqlite3_bind_int64(row, 3,
+                           (int64_t)(question->upto > INT64_MAX ? INT64_MAX : question->upto));
+        while (goes_on && (rc = sqlite3_step(row)) == SQLITE_ROW)
+            goes_on = take_row(row, question, take, context, err);
+    }
+    sqlite3_finalize(row);
+    if (!err->code && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        store_sqlite_error(store, db, rc, false, "the history cannot be read", err);
+    return err->code;
+}
+
+enum err_code store_history(struct store *store, const struct store_history_question *question,
+                            uint64_t *since, store_take_past take, void *context, struct err *err)
+{
+    sqlite3 *db = store->db;
+    int rc = question->is_writer ? SQLITE_OK : store_connect(store, store->path, false, &db);
+
+    err->code = ERR_OK;
+    if (rc == SQLITE_OK && !question->is_writer) /* one state for both */
+        rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        store_sqlite_error(store, db, rc, false, "cannot be opened for its history", err);
+    else if (read_since(store, db, question->locale, since, err) == ERR_OK && take)
+        read_rows(store, db, question, take, context, err);
+    if (!question->is_writer)
+        sqlite3_close(db);
+    return err->code;
+}
+
+/* ---- the check ------------------------------------------------------------------------------ */
+
+struct checked {
+    char locale[STORE_ID_MAX + 1];
+    uint64_t last;
+};
+
+/* All rows of a locale are read: the last is of its revision. */
+static void check_end(struct store *store, const struct checked *at,
+                      void (*report)(void *context, const char *message), void *context)
+{
+    const struct row_cache_locale *locale = row_cache_locale(&store->cache, at->locale);
+    char message[256];
+
+    if (at->last == 0 || (locale && locale->row.revision == at->last))
+        return;
+    snprintf(message, sizeof message,
+             "locale %s: its history ends at revision %llu, which is not its own", at->locale,
+             (unsigned long long)at->last);
+    report(context, message);
+}
+
+static void check_row(struct store *store, sqlite3_stmt *row, struct checked *at,
+                      void (*report)(void *context, const char *message), void *context)
+{
+    char locale[STORE_ID_MAX + 1] = "?", message[256];
+    struct err err = {.code = ERR_OK};
+    struct store_past past;
+    void *plain = NULL;
+    bool is_next, is_good = column_text(row, PAST_DATA + 1, locale, sizeof locale);
+
+    is_good &= past_read(row, &past) && sqlite3_column_int(row, PAST_DATA_IS_GOOD) == 1;
+    if (is_good && past.has_before)
+        is_good = unpack(row, &past, &plain, &err) == ERR_OK;
+    free(plain);
+    if (strcmp(locale, at->locale) != 0) {
+        check_end(store, at, report, context);
+        *at = (struct checked){.last = 0};
+        snprintf(at->locale, sizeof at->locale, "%s", locale);
+    }
+    is_next = at->last == 0 || past.revision == at->last + 1;
+    at->last = past.revision;
+    if (is_good && is_next)
+        return;
+    snprintf(message, sizeof message, "locale %s: the history's row of revision %llu is %s", locale,
+             (unsigned long long)past.revision,
+             is_good ? "not the next one" : "damaged (checksum)");
+    report(context, message);
+}
+
+enum err_code history_check(struct store *store, void (*report)(void *context, const char *message),
+                            void *context, struct err *err)
+{
+    static const char sql[] =
+        "SELECT " PAST_COLUMNS ", data_crc = row_crc(locale, rev, codec, data), data, locale "
+        "FROM history ORDER BY locale, rev";
+    struct checked at = {.last = 0};
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+
+    *err = (struct err){0};
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(row);
+        if (rc == SQLITE_ROW)
+            check_row(store, row, &at, report, context);
+    }
+    check_end(store, &at, report, context);
+    sqlite3_finalize(row);
+    if (rc == SQLITE_NOMEM)
+        return err_set(err, ERR_NO_MEMORY, "no memory to read the history");
+    if (rc != SQLITE_DONE)
+        report(context, "table history cannot be read to its end");
+    return ERR_OK;
+}
