@@ -3,6 +3,7 @@
 A ray through each place must meet a body where its triangles are, by an oracle of its own; the
 layers and the ground must be the same after kill -9. By the C engine. In the long form more than 100 bodies.
 """
+import math
 import os
 import random
 import shutil
@@ -21,7 +22,7 @@ from tap import near, run, test
 LONG = os.environ.get("KOTA_TEST_ALL") == "1"
 PATCHES, BODIES = (9, 12) if LONG else (2, 4)
 
-def check_rays(daemon, bodies, count=40):
+def check_rays(daemon, bodies, count=40, name="land"):
     """Rays at each body, from all around, hit the nearest triangle of all of them or the ground."""
     rng = random.Random(7)
     all_of = {one["layer"]: triangles(one) for one in bodies}
@@ -33,7 +34,7 @@ def check_rays(daemon, bodies, count=40):
             origin = [t - 6 * d for t, d in zip(to, along)]
             rays.append({"origin": origin, "direction": along})
             expected.append(hits(all_of, origin, along)[0])
-    answers = daemon.ok("POST", "/v1/locales/land/ray", {"rays": rays})["results"]
+    answers = daemon.ok("POST", f"/v1/locales/{name}/ray", {"rays": rays})["results"]
     seen = set()
     for ray, (t, name), hit in zip(rays, expected, answers):
         if hit["layer"] == "ground":
@@ -140,12 +141,6 @@ def _():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def few(**more):
-    """A patch that has ended, and the layers beside the ground."""
-    patch = settled(plain, make(plain, "land", leave="layer", **more))
-    return patch, layers_of("land")
-
-
 def layers_of(name):
     return {layer["id"] for layer in plain.ok("GET", f"/v1/locales/{name}")["layers"]} - {"ground"}
 
@@ -174,6 +169,31 @@ def _():
         f"patch-{patch['id']}-body-0"}, "a body that came later")
     equal(len(layers_of("land")), 2, "layers with it")
     problem(plain.post(place + "/bodies", body()), 409)
+
+
+@test("a body on a path is left at the last pose of it, and so is what lies on it; removed, it is not")
+def _():
+    put_terrain(plain, "table", land())
+    turn = [0.0, 0.0, math.sin(0.2), math.cos(0.2)]
+    table = {"model": "box", "mass": 0, "path": [
+        {"t": 0, "position": [15, 15, 2.5]},
+        {"t": 1, "position": [16.25, 16.5, 0.375], "orientation": turn}]}
+    on_it = body(position=[16.25, 16.5, 4.5], velocity=[0, 0, -1], mass=500)
+    patch = settled(plain, make(plain, "table", bodies=[table, on_it], leave="layer"))
+    first, second = patch["bodies"]
+    equal((first["layer"], second["layer"]),
+          tuple(f"patch-{patch['id']}-body-{i}" for i in range(2)), "layers")
+    for got, want in zip(first["position"] + first["orientation"], [16.25, 16.5, 0.375] + turn):
+        near(got, want, "the end of the path", 1e-6)
+    check(second["position"][2] > 1, f"it lies on the other: {second['position']}")
+    check_rays(plain, [first, second], name="table")
+    for name in (first["layer"], second["layer"]):
+        plain.ok("DELETE", f"/v1/locales/table/layers/{name}", status=204)
+    place = make(plain, "table", bodies=[table, on_it], leave="layer")
+    plain.ok("DELETE", place + "/bodies/0")
+    patch = settled(plain, place)
+    equal([one["layer"] for one in patch["bodies"]], [f"patch-{patch['id']}-body-1"], "without the table")
+    check(gap(plain, "table", patch["bodies"][0]) <= 0.005, "what would lie on it lies on the ground")
 
 
 @test("with no room for its layers a patch is refused, or leaves its ground only, and says why")
