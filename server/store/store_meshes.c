@@ -8,8 +8,10 @@
  * (store_put_mesh), before a transaction that names them and removes the rows. So at each commit
  * the files and the logged edits together are the layer.
  *
- * A load applies the logged edits to the polygons and builds the mesh of the result once: the
- * numbers of polygons follow from the edits, and a rebuilt mesh has the answers of an edited one.
+ * A load applies the logged edits to the polygons and builds the mesh of the result: the numbers of
+ * polygons follow from the edits, and a rebuilt mesh has the answers of an edited one, to the bit,
+ * if its frame is the same. An edit farther out than the mesh was exact gave it another frame
+ * (mesh_edit_fits), which follows from the polygons at that time; so it is built there, too.
  *
  * Unlike samples, an edit of polygons must not be applied twice. So the rows that the files include
  * are removed in the same transaction that names the files.
@@ -17,6 +19,7 @@
 #include "store/store_data.h"
 
 #include "base/check.h"
+#include "terrain/mesh/mesh_edit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,16 +145,21 @@ static enum err_code read_rows(struct store *store, const struct row_cache_layer
     return err->code;
 }
 
+static struct polygon_soup soup_of(const struct polygon_set *set)
+{
+    return (struct polygon_soup){set->vertices, set->vertex_count, set->corners, set->starts,
+                                 set->polygon_count};
+}
+
 /* The layer's mesh of its polygons as they are now, in the frame that edits in place have kept. */
 static enum err_code build(const struct row_cache_layer *layer, struct store_loaded_layer *out,
                            struct err *err)
 {
-    const struct polygon_set *set = &out->polygons;
-    const struct polygon_soup soup = {set->vertices, set->vertex_count, set->corners, set->starts,
-                                      set->polygon_count};
+    const struct polygon_soup soup = soup_of(&out->polygons);
     const struct mesh_options options = {
         .gravity = {layer->gravity[0], layer->gravity[1], layer->gravity[2]},
         .space = mesh_space(out->mesh),
+        .slack_times = MESH_EDIT_SLACK,
         .like = out->mesh};
     struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
 
@@ -167,12 +175,42 @@ static enum err_code build(const struct row_cache_layer *layer, struct store_loa
     return ERR_OK;
 }
 
+/* How many of the edits the mesh takes in its frame, and the next one, which gives it another. */
+static size_t edits_of_frame(const struct mesh *mesh, const struct polygon_edit *edits,
+                             size_t count)
+{
+    for (size_t i = 0; mesh_space(mesh).frame == MESH_CARTESIAN && i < count; i++) {
+        const struct polygon_soup added = soup_of(&edits[i].add);
+
+        if (!mesh_edit_fits(mesh, &added))
+            return i + 1;
+    }
+    return count;
+}
+
+static enum err_code apply(const struct row_cache_layer *layer, const struct polygon_edit *edits,
+                           size_t count, struct store_loaded_layer *out, struct err *err)
+{
+    struct polygon_set after;
+
+    err->code = ERR_OK;
+    for (size_t i = 0, some; i < count && err->code == ERR_OK; i += some) {
+        some = edits_of_frame(out->mesh, edits + i, count - i);
+        if (polygon_set_edited_all(&out->polygons, edits + i, some, &after, err))
+            break;
+        polygon_set_free(&out->polygons);
+        out->polygons = after;
+        out->is_behind = true;
+        build(layer, out, err);
+    }
+    return err->code;
+}
+
 enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer *layer,
                                uint64_t revision_max, struct store_loaded_layer *out,
                                struct err *err)
 {
     struct store_mesh_behind behind;
-    struct polygon_set after;
     struct polygon_edit *edits;
     size_t count = 0;
 
@@ -182,13 +220,8 @@ enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer
     edits = calloc(behind.edits, sizeof *edits);
     if (!edits)
         return err_set(err, ERR_NO_MEMORY, "no memory for the log");
-    if (read_rows(store, layer, revision_max, edits, &count, err) == ERR_OK && count > 0 &&
-        polygon_set_edited_all(&out->polygons, edits, count, &after, err) == ERR_OK) {
-        polygon_set_free(&out->polygons);
-        out->polygons = after;
-        out->is_behind = true;
-        build(layer, out, err);
-    }
+    if (read_rows(store, layer, revision_max, edits, &count, err) == ERR_OK)
+        apply(layer, edits, count, out, err);
     for (size_t i = 0; i < count; i++)
         polygon_edit_free(&edits[i]);
     free(edits);

@@ -433,6 +433,34 @@ def _():
         equal(check_only.process.wait(HANG_S), 0, "kotad --check")
 
 
+@test("answers keep their bits after kill -9, also where an edit lies farther out than the mesh was exact")
+def _():
+    data = os.path.join(folder.name, "bits")
+    random = rng("bits")
+    points = [soup_place(random) for _ in range(200)]
+    rays = [{"origin": soup_place(random), "direction": [random.gauss(0, 1) for _ in range(3)]}
+            for _ in range(200)]
+
+    def answers():
+        return [own.ok("POST", f"/v1/locales/bits/{question}", body)["results"] for question, body in (
+            ("contact", {"points": points, "reach_up": 0}), ("ray", {"rays": rays}))]
+
+    own = Daemon("--data", data)
+    make("bits", random_soup(random, 40), where=own)
+    for turn, far in enumerate((0, 40, 0, 900, 0, 0)):
+        new = [[[c + far for c in corner] for corner in ring] for ring in random_soup(random, 3)]
+        if turn == 4:  # one that has no area: it is dropped, wherever it lies
+            new.append([[4000.0 * i, 4000.0 * i, 4000.0 * i] for i in range(3)])
+        added = change("bits", new, where=own)["added"]
+        if far == 900:
+            change("bits", random_soup(random, 2), added, where=own)
+        before = answers()
+        own.kill()
+        own = Daemon("--data", data)
+        check(before == answers(), f"answers differ after turn {turn}")
+    own.stop()
+
+
 @test("one polygon of a large mesh is written as one polygon")
 def _():
     data = os.path.join(folder.name, "large")

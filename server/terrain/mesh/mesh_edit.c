@@ -381,6 +381,12 @@ static enum err_code change_check(const struct mesh *mesh, const struct mesh_cha
     return ERR_OK;
 }
 
+bool mesh_edit_fits(const struct mesh *mesh, const struct polygon_soup *added)
+{
+    return !mesh->radial && (added->polygon_count == 0 ||
+                             convex_parts_slack(added, mesh->header) <= mesh->header->slack);
+}
+
 static enum err_code pieces_add(struct editor *e, struct err *err)
 {
     const struct polygon_soup *added = e->change->added;
@@ -391,7 +397,7 @@ static enum err_code pieces_add(struct editor *e, struct err *err)
         memset(e->change->import, 0, sizeof *e->change->import);
     if (!added || added->polygon_count == 0)
         return ERR_OK;
-    if (convex_parts_slack(added, &e->header) > e->header.slack)
+    if (!mesh_edit_fits(e->old, added))
         return err_set(err, ERR_CONFLICT, "a polygon is farther out than the mesh is exact");
     code = convex_parts_make_more(added, &e->header, e->change->pace, &e->more, &import, err);
     if (e->change->import)

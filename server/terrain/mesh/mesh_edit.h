@@ -37,6 +37,14 @@ struct mesh_change {
  */
 struct mesh *mesh_edit(const struct mesh *mesh, const struct mesh_change *change, struct err *err);
 
+/*
+ * Are polygons within the coordinates that the mesh's roundings allow for? Else mesh_edit is
+ * ERR_CONFLICT, and the mesh is built again, MESH_EDIT_SLACK as slack_times: spare range, so that
+ * the next polygon farther out is added in place. A mesh under radial gravity: false.
+ */
+bool mesh_edit_fits(const struct mesh *mesh, const struct polygon_soup *added);
+#define MESH_EDIT_SLACK 2
+
 /* How many pieces each of the polygons first .. first + count - 1 has in the mesh: pieces[count].
  */
 void mesh_count_pieces(const struct mesh *mesh, uint32_t first, size_t count, uint32_t *pieces);

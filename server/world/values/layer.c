@@ -330,6 +330,22 @@ static struct polygon_soup soup_of(const struct polygon_set *set)
                                  set->polygon_count};
 }
 
+/* The mesh of `set`, in the frame of the layer's where that is exact enough. */
+static struct mesh *mesh_built(const struct layer *layer, const struct polygon_set *set,
+                               struct mesh_import *import, struct pace *pace, struct err *err)
+{
+    const struct polygon_soup soup = soup_of(set);
+    const struct mesh_options options = {.gravity = layer->gravity,
+                                         .space = layer->space,
+                                         .slack_times = MESH_EDIT_SLACK,
+                                         .like = layer->mesh,
+                                         .pace = pace,
+                                         .first_counted =
+                                             (uint32_t)layer->polygons->set.polygon_count};
+
+    return mesh_create(&soup, &options, import, err);
+}
+
 /* The mesh of `set`, which an edit made of the layer's; *is_whole: it was rebuilt. */
 static struct mesh *mesh_after(const struct layer *layer, const struct polygon_set *set,
                                const struct polygon_edit *edit, struct pace *pace,
@@ -345,22 +361,15 @@ static struct mesh *mesh_after(const struct layer *layer, const struct polygon_s
         .pace = pace,
         .import = import,
     };
-    /* spare range of coordinates, so that a polygon farther out is added in place */
-    const struct mesh_options options = {.gravity = layer->gravity,
-                                         .space = layer->space,
-                                         .slack_times = 2,
-                                         .like = layer->mesh,
-                                         .pace = pace,
-                                         .first_counted = change.first_number};
     struct mesh *mesh = mesh_edit(layer->mesh, &change, err);
 
     *is_whole = !mesh && err->code == ERR_CONFLICT;
-    return *is_whole ? mesh_create(&after, &options, import, err) : mesh;
+    return *is_whole ? mesh_built(layer, set, import, pace, err) : mesh;
 }
 
-/* Numbers from `first` on that have corners and no piece become gaps. */
+/* Numbers from `first` on that have corners and no piece become gaps; *has_lost: there are some. */
 static enum err_code drop_lost(struct polygon_set *set, const struct mesh *mesh, uint32_t first,
-                               struct err *err)
+                               bool *has_lost, struct err *err)
 {
     size_t count = set->polygon_count - first;
     uint32_t *pieces = malloc((count + 1) * sizeof *pieces);
@@ -374,7 +383,8 @@ static enum err_code drop_lost(struct polygon_set *set, const struct mesh *mesh,
         for (uint32_t i = 0; i < count; i++)
             if (pieces[i] == 0 && set->starts[first + i] < set->starts[first + i + 1])
                 lost.removed[lost.removed_count++] = first + i;
-        if (lost.removed_count > 0 && polygon_set_edited(set, &lost, &without, err) == ERR_OK) {
+        *has_lost = lost.removed_count > 0;
+        if (*has_lost && polygon_set_edited(set, &lost, &without, err) == ERR_OK) {
             polygon_set_free(set);
             *set = without;
         }
@@ -408,7 +418,7 @@ struct layer *layer_edited(const struct layer *layer, const struct polygon_edit 
     struct polygon_set set;
     struct mesh *mesh;
     struct layer *next;
-    bool is_whole = false;
+    bool is_whole = false, has_lost = false;
 
     CHECK(layer->kind == LAYER_MESH);
     err->code = ERR_OK;
@@ -417,7 +427,13 @@ struct layer *layer_edited(const struct layer *layer, const struct polygon_edit 
     mesh = mesh_after(layer, &set, edit, pace, import, &is_whole, err);
     if (mesh)
         err->code = ERR_OK;
-    if (!mesh || drop_lost(&set, mesh, (uint32_t)before->polygon_count, err)) {
+    if (mesh && drop_lost(&set, mesh, (uint32_t)before->polygon_count, &has_lost, err) == ERR_OK &&
+        is_whole && has_lost) {
+        /* a frame that what is logged gives, too */
+        mesh_unref(mesh);
+        mesh = mesh_built(layer, &set, NULL, pace, err);
+    }
+    if (!mesh || err->code != ERR_OK) {
         polygon_set_free(&set);
         mesh_unref(mesh);
         return NULL;
