@@ -161,7 +161,7 @@ static enum err_code chunk_run(struct kota *kota, const struct batch *batch,
 
     if (batch->is_of_world)
         snprintf(path, sizeof(path), "%s", batch->call);
-    else if (kota_locale_path(kota, batch->call, path))
+    else if (kota_question_path(kota, batch->call, path))
         return kota->err.code;
     if (!encode_rows(batch, rows, count, body))
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");

@@ -30,13 +30,13 @@
 #define TOKEN_LINE_BYTES_MAX 4096
 
 const struct kota_command *const kota_commands[] = {
-    &command_ls,     &command_info,       &command_height, &command_contact,
-    &command_ray,    &command_los,        &command_lit,    &command_sweep,
-    &command_move,   &command_profile,    &command_pick,   &command_contains,
-    &command_locate, &command_import,     &command_export, &command_rm,
-    &command_edit,   &command_polygons,   &command_patch,  &command_impact,
-    &command_model,  &command_watch,      &command_check,  &command_bench,
-    &command_token,  &command_completion, &command_manual, NULL,
+    &command_ls,    &command_info,     &command_height,   &command_contact,    &command_ray,
+    &command_los,   &command_lit,      &command_sweep,    &command_move,       &command_profile,
+    &command_pick,  &command_contains, &command_locate,   &command_import,     &command_export,
+    &command_rm,    &command_edit,     &command_polygons, &command_patch,      &command_impact,
+    &command_model, &command_pin,      &command_pins,     &command_restore,    &command_watch,
+    &command_check, &command_bench,    &command_token,    &command_completion, &command_manual,
+    NULL,
 };
 
 const struct kota_option kota_common_options[] = {
@@ -66,6 +66,21 @@ const struct kota_option kota_common_options[] = {
      .at = offsetof(struct kota, timeout)},
     {.name = "help", .help = "help of the command", .at = offsetof(struct kota, wants_help)},
     {.name = "version", .help = "the version", .at = offsetof(struct kota, wants_version)},
+    {0},
+};
+
+#define AT_OPTION                                                                                  \
+    {                                                                                              \
+        .name = "at", .value = "PIN", .at = offsetof(struct kota, at),                             \
+        .help = "of the locale as it was then: a pin (kota pin), or a revision that is held"       \
+    }
+
+const struct kota_option kota_read_options[] = {AT_OPTION, {0}};
+const struct kota_option kota_live_options[] = {
+    AT_OPTION,
+    {.name = "live",
+     .help = "of ground and bodies as they move in patches of sand",
+     .at = offsetof(struct kota, is_live)},
     {0},
 };
 
@@ -104,10 +119,12 @@ static void print_command_help(const struct kota_command *command)
 {
     printf("usage: kota %s%s%s\n\n%s\n", command->name, *command->synopsis ? " " : "",
            command->synopsis, command->help);
-    if (command->options) {
+    if (command->options)
         help_print_options(stdout, command->options);
+    if (command->shared)
+        help_print_options(stdout, command->shared);
+    if (command->options || command->shared)
         printf("\n");
-    }
     if (command->examples) {
         printf("Examples:\n");
         for (size_t i = 0; command->examples[i]; i++)
@@ -166,6 +183,21 @@ enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KO
     if (snprintf(path, KOTA_PATH_MAX, "/v1/locales/%s%s", kota->words[0], rest) >= KOTA_PATH_MAX)
         return err_set(&kota->err, ERR_BAD_INPUT, "the request is too long");
     return ERR_OK;
+}
+
+enum err_code kota_question_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX])
+{
+    const bool has_at = kota->at != NULL;
+    char query[128], question[KOTA_PATH_MAX];
+
+    snprintf(query, sizeof query, "%s%s%s", kota->is_live ? "?live=true" : "",
+             !has_at         ? ""
+             : kota->is_live ? "&at="
+                             : "?at=",
+             has_at ? kota->at : "");
+    if (snprintf(question, sizeof question, "%s%s", rest, query) >= KOTA_PATH_MAX)
+        return err_set(&kota->err, ERR_BAD_INPUT, "the request is too long");
+    return kota_locale_path(kota, question, path);
 }
 
 /* Is the rest of a line of a daemon's token file no token that could be sent? */
@@ -234,11 +266,10 @@ enum err_code kota_connect(struct kota *kota)
     return kota->call ? ERR_OK : kota->err.code;
 }
 
-/* A table with its places in base. out [KOTA_OPTIONS_MAX] */
-static void bind_options(const struct kota_option *table, void *base, struct args_option *out)
+/* A table with its places in base, after `count` others; their number. out [KOTA_OPTIONS_MAX] */
+static size_t bind_options(const struct kota_option *table, void *base, size_t count,
+                           struct args_option *out)
 {
-    size_t count = 0;
-
     for (; table && (table->name || table->help); table++) {
         void *at = (char *)base + table->at;
 
@@ -260,6 +291,7 @@ static void bind_options(const struct kota_option *table, void *base, struct arg
         }
     }
     out[count] = (struct args_option){.name = NULL};
+    return count;
 }
 
 static bool is_among(const char *words, const char *value)
@@ -297,8 +329,9 @@ static enum err_code take_words(struct kota *kota, void *options)
     enum args_step step;
     const char *word;
 
-    bind_options(kota_common_options, kota, common);
-    bind_options(kota->command->options, options, own);
+    bind_options(kota_common_options, kota, 0, common);
+    bind_options(kota->command->shared, kota, bind_options(kota->command->options, options, 0, own),
+                 own);
     kota->words = calloc((size_t)kota->args.argc + 1, sizeof(*kota->words));
     if (!kota->words)
         return err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
@@ -322,6 +355,8 @@ bool kota_begin(struct kota *kota, void *options, size_t words_min, size_t words
     }
     if (code == ERR_OK)
         code = check_values(kota->command->options, options, &kota->err);
+    if (code == ERR_OK && kota->at)
+        code = kota_check_id(kota->at, &kota->err);
     if (code == ERR_OK && kota->word_count < words_min)
         code = err_set(&kota->err, ERR_BAD_INPUT, "an argument is missing: kota %s %s",
                        kota->command->name, kota->command->synopsis);
@@ -416,7 +451,7 @@ static enum kota_exit run_help(struct kota *kota)
     const char *word = NULL, *more;
     enum args_step step;
 
-    bind_options(kota_common_options, kota, common);
+    bind_options(kota_common_options, kota, 0, common);
     step = args_next(&kota->args, NULL, common, &word, &kota->err);
     if (step == ARGS_WORD && !(kota->command = kota_find_command(word)))
         unknown_command(kota, word);
@@ -439,7 +474,7 @@ static enum kota_exit run(struct kota *kota)
     const char *word = NULL;
     enum args_step step;
 
-    bind_options(kota_common_options, kota, common);
+    bind_options(kota_common_options, kota, 0, common);
     step = args_next(&kota->args, NULL, common, &word, &kota->err);
     if (step == ARGS_FAULT)
         return kota_misused(kota);

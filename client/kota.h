@@ -21,6 +21,8 @@ enum kota_exit { KOTA_OK = EXIT_DONE, KOTA_FAILED = EXIT_FAILED, KOTA_MISUSED = 
 struct kota {
     struct args args;
     const char *url, *token_file, *timeout, *ca_file;
+    const char *at; /* of the commands that have kota_read_options, kota_live_options */
+    bool is_live;
     bool is_json; /* --json, or standard output is no terminal */
     bool wants_help, wants_version;
 
@@ -38,6 +40,7 @@ struct kota_command {
     const char *summary;  /* one line of `kota --help` */
     const char *help;     /* the text of `kota NAME --help` before the options, whole lines */
     const struct kota_option *options; /* NULL: none of its own */
+    const struct kota_option *shared;  /* kota_read_options, kota_live_options; NULL: none */
     /* What completion offers for each word, as in kota_option; the last one counts for the rest. */
     const char *words[KOTA_WORD_KINDS_MAX];
     const char *const *examples; /* commands on the demo world, ended by NULL; all of them work */
@@ -48,12 +51,15 @@ struct kota_command {
 extern const struct kota_command command_ls, command_info, command_height, command_ray, command_los,
     command_lit, command_sweep, command_move, command_contact, command_contains, command_locate,
     command_profile, command_pick, command_import, command_export, command_rm, command_edit,
-    command_polygons, command_patch, command_impact, command_model, command_watch, command_bench,
-    command_check, command_token, command_completion, command_manual;
+    command_polygons, command_patch, command_impact, command_model, command_pin, command_pins,
+    command_restore, command_watch, command_bench, command_check, command_token, command_completion,
+    command_manual;
 
 /* All of them, in the order of --help, ended by NULL, and the options that each has. */
 extern const struct kota_command *const kota_commands[];
 extern const struct kota_option kota_common_options[];
+/* --at of reads; the same with --live of what moves in patches of sand. They are in struct kota. */
+extern const struct kota_option kota_read_options[], kota_live_options[];
 
 /* NULL when there is none of that name. */
 const struct kota_command *kota_find_command(const char *name);
@@ -88,6 +94,8 @@ enum err_code kota_print_locale(struct kota *kota, cJSON *locale);
  */
 #define KOTA_PATH_MAX 1024
 enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX]);
+/* The same of a question, with what --at and --live say. */
+enum err_code kota_question_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX]);
 
 /*
  * All locales, with or without their layers: *locales is an array, all pages in one; free it with

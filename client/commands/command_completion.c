@@ -107,6 +107,8 @@ static const struct kota_option *find_option(const struct line *line, const char
     const struct kota_option *own =
         line->command ? find(line->command->options, word + 2, length) : NULL;
 
+    if (!own && line->command)
+        own = find(line->command->shared, word + 2, length);
     return own ? own : find(kota_common_options, word + 2, length);
 }
 
@@ -245,6 +247,8 @@ static enum kota_exit offer_words(struct kota *kota)
     } else if (*line.current == '-') {
         if (line.command)
             offer_options(&line, line.command->options);
+        if (line.command)
+            offer_options(&line, line.command->shared);
         offer_options(&line, kota_common_options);
     } else if (!line.command) {
         for (size_t i = 0; kota_commands[i]; i++)

@@ -131,6 +131,7 @@ const struct kota_command command_contact = {
         "Without points they are read from standard input, one a line: three numbers, CSV below\n"
         "a header with the columns x, y, z, or JSON objects with x, y, z, or with a point.\n",
     .options = contact_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota contact village 100,80,6 100,80,0",
                                       "kota contact highlands 1450,3000,100 --clearance 2", NULL},

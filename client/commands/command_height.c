@@ -126,6 +126,7 @@ const struct kota_command command_height = {
         "CSV below a header with the columns x and y; or JSON objects with x and y, or with a\n"
         "point.\n",
     .options = height_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota height highlands 1450,3000 2180,2270",
                                       "printf '%s\\n' 10,20 30,40 | kota height highlands "

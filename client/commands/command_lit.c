@@ -106,6 +106,7 @@ const struct kota_command command_lit = {
         "a header with the columns x, y, z, or JSON objects with x, y, z, or with a point. Of a\n"
         "point in shadow the table has where its way to the light is blocked, and how far away.\n",
     .options = lit_table,
+    .shared = kota_read_options,
     .words = {":locale", NULL},
     .examples =
         (const char *const[]){"kota lit village 100,80,6 100,80,0 --direction 0,0,-1", NULL},

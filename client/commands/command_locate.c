@@ -73,6 +73,7 @@ const struct kota_command command_contains = {
         "Inside has a floor below and, unless the sky is open, a ceiling above. Without points\n"
         "they are read from standard input, as by kota contact.\n",
     .options = contains_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota contains village 140,100,3 140,98.25,3", NULL},
     .run = contains_run,

@@ -208,7 +208,7 @@ static enum kota_exit info_run(struct kota *kota)
 
     if (!kota_begin(kota, NULL, 1, 1, &done))
         return done;
-    if (!kota_locale_path(kota, "", path) && !call_get(kota->call, path, &answer, &kota->err)) {
+    if (!kota_question_path(kota, "", path) && !call_get(kota->call, path, &answer, &kota->err)) {
         if (cJSON_IsObject(answer))
             kota_print_locale(kota, answer);
         else
@@ -223,6 +223,7 @@ const struct kota_command command_info = {
     .synopsis = "ID",
     .summary = "one locale in full, with its layers",
     .help = "Prints everything the daemon knows about a locale.\n",
+    .shared = kota_read_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota info village", NULL},
     .run = info_run,

@@ -173,6 +173,8 @@ static void print_command(const struct kota_command *command)
     print_paragraphs(command->help);
     if (command->options)
         print_options(command->options);
+    if (command->shared)
+        print_options(command->shared);
 }
 
 static void print_examples(void)

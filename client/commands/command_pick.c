@@ -88,7 +88,7 @@ static enum err_code pick_ask(struct kota *kota, const cJSON *body)
     char path[KOTA_PATH_MAX];
     cJSON *answer = NULL;
 
-    if (!kota_locale_path(kota, "/pick", path) &&
+    if (!kota_question_path(kota, "/pick", path) &&
         !call_post(kota->call, path, body, &answer, &kota->err)) {
         if (!cJSON_IsObject(answer))
             err_set(&kota->err, ERR_INTERNAL, "the answer is not an object");
@@ -165,6 +165,7 @@ const struct kota_command command_pick = {
     .summary = "what a camera shows at a pixel",
     .help = "Sends a ray through one pixel of a picture that a camera would make.\n",
     .options = pick_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota pick highlands --eye 1450,3000,330 --target "
                                       "2300,1400,290 --viewport 1280x720 --pixel 640,500",

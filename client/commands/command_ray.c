@@ -209,6 +209,7 @@ const struct kota_command command_ray = {
         "or JSON objects with origin, direction and perhaps t_max. t counts in lengths of the\n"
         "direction.\n",
     .options = ray_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota ray highlands 1450,3000,900 1,-1,-1",
                                       "kota ray village 100,80,20 0,0,-1 --trace", NULL},

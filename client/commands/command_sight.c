@@ -78,6 +78,7 @@ const struct kota_command command_los = {
         "a header with x1, y1, z1, x2, y2, z2; or JSON objects with from and to. What is not\n"
         "visible has the blocking point, and t from 0 to 1 on the way to it.\n",
     .options = los_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota los highlands 1450,3000,330 2300,1400,290", NULL},
     .run = los_run,
@@ -178,7 +179,7 @@ static enum err_code profile_ask(struct kota *kota, const cJSON *body)
     cJSON *answer = NULL;
     const cJSON *results = NULL;
 
-    if (!kota_locale_path(kota, "/profile", path) &&
+    if (!kota_question_path(kota, "/profile", path) &&
         !call_post(kota->call, path, body, &answer, &kota->err)) {
         size_t count =
             (size_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(answer, "results"));
@@ -246,6 +247,7 @@ const struct kota_command command_profile = {
     .summary = "the ground below a path",
     .help = "Without points the path is read from standard input, one point a line.\n",
     .options = profile_table,
+    .shared = kota_live_options,
     .words = {":locale", NULL},
     .examples = (const char *const[]){"kota profile highlands 0,0 4000,4000 --samples 11", NULL},
     .run = profile_run,

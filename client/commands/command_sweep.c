@@ -205,6 +205,7 @@ const struct kota_command command_sweep = {
         "way a line: six numbers; CSV below a header with x1, y1, z1, x2, y2, z2; or JSON objects\n"
         "with from and to. FRACTION is the part of the way to the touch.\n",
     .options = sweep_table,
+    .shared = kota_read_options,
     .words = {":locale", NULL},
     .examples =
         (const char *const[]){"kota sweep village 100,80,40 100,80,-40 --capsule 0.4,1.8", NULL},
@@ -222,6 +223,7 @@ const struct kota_command command_move = {
         "from\n"
         "and velocity.\n",
     .options = move_table,
+    .shared = kota_read_options,
     .words = {":locale", NULL},
     .examples =
         (const char *const[]){"kota move village 100,80,6 2,0,-9 --capsule 0.4,1.8 --dt 1", NULL},

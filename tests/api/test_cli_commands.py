@@ -128,6 +128,43 @@ def _():
     asked("rm", "set")
 
 
+@test("pins: kept, listed, asked, restored, removed; --at of every question, --live of those that have it")
+def _():
+    def height(*more):
+        return asked("height", "sand", "3,3", *more)[0]["height"]
+    first = home.ok("GET", "/v1/locales/sand")["revision"]
+    old = height()
+    equal(asked("pin", "sand", "before")[0]["revision"], first, "pin")
+    asked("edit", "sand", "--brush", "raise", "--center", "3,3", "--radius", "2", "--amount", "1")
+    equal((height("--at", "before"), height("--at", str(first))), (old, old), "as it was")
+    check(height() > old + 0.5, "as it is")
+    for words in (["ray", "sand", "3,3,9", "0,0,-1"], ["contact", "sand", "3,3,9"], ["los", "sand", "3,3,9", "4,3,9"],
+                  ["contains", "sand", "3,3,9"], ["profile", "sand", "1,1", "5,5", "--samples", "3"],
+                  ["pick", "sand", "--eye", "3,3,9", "--target", "3,3.1,0", "--viewport", "9x9", "--pixel", "4,4"],
+                  ["lit", "sand", "--direction", "0,0,-1", "3,3,9"], ["info", "sand"],
+                  ["sweep", "sand", "--sphere", "0.5", "3,3,9", "3,3,0"],
+                  ["move", "sand", "--capsule", "0.3,1.2", "--dt", "1", "3,3,9", "0,0,-1"]):
+        then, now = asked(*words, "--at", "before")[0], asked(*words)[0]
+        equal(then.get("revision"), first, f"{words} at the pin")
+        check(now["revision"] > first, f"{words}: {now}")
+        if words[0] not in ("lit", "sweep", "move", "info"):
+            equal(asked(*words, "--live")[0], now, f"{words} live, without a patch")
+    equal([{"locale": "sand", **pin} for pin in asked("pins", "sand")], asked("pins", "sand", "before"), "the list")
+    equal(asked("pins", "sand")[0]["name"], "before", "its name")
+    check(asked("restore", "sand", "before")[0]["revision"] > first + 1, "restore")
+    equal(height(), old, "restored")
+    asked("pin", "sand", "before", "--remove")
+    equal(asked("pins", "sand"), [], "removed")
+    fails(kota("height", "sand", "3,3", "--at", "before", url=home.url), 1, "no pin before")
+    fails(kota("restore", "sand", "before", url=home.url), 1, "no pin before")
+    fails(kota("height", "sand", "3,3", "--at", "a/b", url=home.url), 2, "'a/b' is no id")
+    fails(kota("pin", "sand", url=home.url), 2, "missing")
+    fails(kota("lit", "sand", "--live", url=home.url), 2, "--live")
+    fails(kota("height", "sand", "3,3", "--at", str(first), "--live", url=home.url), 1, "live")
+    status, text = on_terminal("pins", "sand", url=home.url)
+    equal((status, text.split()), (0, ["PIN", "REVISION"]), "a table")
+
+
 @test("help and --version, wherever they stand")
 def _():
     version = kota("--version")
