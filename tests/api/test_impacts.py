@@ -59,6 +59,20 @@ def wait(where, on=daemon):
     raise AssertionError(f"{where} is not written after {WAIT_S} s: {fate}")
 
 
+def time_of_ground(patch, impact):
+    """Prints the seconds from a patch's rest to the impact's ground for everybody, as polled."""
+    rested = None
+    for _ in range(int(WAIT_S / 0.002)):
+        if rested is None and daemon.ok("GET", patch)["state"] in ("resting", "written"):
+            rested = time.monotonic()
+        if daemon.ok("GET", impact)["state"] == "written":
+            took = time.monotonic() - (rested or time.monotonic())
+            print(f"# ground {took:.3f} s after rest (1.5 asked)", flush=True)
+            return
+        time.sleep(0.002)
+    raise AssertionError(f"{impact} is not written")
+
+
 def law_depth(radius, mass, speed):
     """Uehara 2003 at the amplitude of the granules."""
     across, ratio = 2 * radius, mass / (4 / 3 * math.pi * radius ** 3) / 1200
@@ -93,6 +107,9 @@ def _():
         event = {}
         while "data" not in event:
             event = dict(stream.block())
+        told_after = time.monotonic() - began
+    print(f"# the dent answered after {1000 * took:.1f} ms, told to others after {1000 * told_after:.1f} ms (100 asked)",
+          flush=True)
     fate = answer.json
     after = samples("dry")
     equal((fate["state"], fate["how"], fate["patch"], fate["impact"], fate["revision"]),
@@ -210,6 +227,7 @@ def _():
     full = hit("sand", on=daemon, position=[34, 35, 12], **BALL).json
     equal((full["how"], full["state"]), ("crater", "written"), "when all patches are in use")
     others = samples("sand", on=daemon)
+    time_of_ground(patch, answer.headers["location"])
     fate, second = wait(answer.headers["location"]), wait(joined.headers["location"])
     after = samples("sand", on=daemon)
     check(fate["revision"] > 5, f"the granules' edit: {fate}")
