@@ -79,10 +79,16 @@ static void edit_hills(struct sample *s, struct store *store, struct random *ran
 {
     uint64_t revision = ++s->hills_revision;
     struct store_edit edit = model_layer_edit(s->hills, 50, revision, 100 + revision, random);
+    struct store_past past = {.revision = revision,
+                              .author = "alice",
+                              .has_rect = true,
+                              .rect = edit.rect,
+                              .before_m = edit.heights_m};
 
     snprintf(edit.op_id, sizeof edit.op_id, "op-%llu", (unsigned long long)revision);
     edit.answer = "{}";
     edit.answer_bytes = 2;
+    edit.past = &past;
     store_must(store_begin(store, &s->err), &s->err);
     log_row(s, store, &edit);
     store_must(store_commit(store, &s->err), &s->err);
@@ -109,6 +115,7 @@ static void sample_make(struct sample *s, bool has_wal)
         store = store_must_open(s->folder);
     }
     s->hills_revision = 1;
+    store_set_history_max(store, 1 << 20);
     for (int i = 0; i < 6; i++)
         edit_hills(s, store, &random);
     if (has_wal) {

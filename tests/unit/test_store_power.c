@@ -66,10 +66,21 @@ static void state_copy(struct state *to, const struct state *from)
 
 /* ---- changes: each ERR_OK or what the store said --------------------------------------------- */
 
+static struct store_past past_of(const struct store_edit *edit)
+{
+    return (struct store_past){.revision = edit->revision,
+                               .author = "alice",
+                               .is_birth = edit->revision == 1,
+                               .has_rect = edit->has_rect,
+                               .rect = edit->rect};
+}
+
 static enum err_code log_change(struct world *w, int locale)
 {
     struct store_edit edit = {.revision = ++w->next.revision[locale], .sequence = ++w->sequence};
+    struct store_past past = past_of(&edit);
 
+    edit.past = &past;
     snprintf(edit.locale, sizeof edit.locale, "%s", ids[locale]);
     return store_log(w->store, &edit, &w->err);
 }
@@ -79,8 +90,20 @@ static enum err_code change_samples(struct world *w, int locale)
     struct model_layer *layer = w->next.layer[locale];
     struct store_edit edit =
         model_layer_edit(layer, 90, ++w->next.revision[locale], ++w->sequence, &w->random);
-    enum err_code code = store_log(w->store, &edit, &w->err);
+    const struct sample_rect *r = &edit.rect;
+    float *before_m = malloc((size_t)r->cols * r->rows * sizeof *before_m);
+    struct store_past past = past_of(&edit);
+    enum err_code code;
 
+    assert_non_null(before_m);
+    for (uint32_t row = 0; row < r->rows; row++)
+        memcpy(before_m + (size_t)row * r->cols,
+               layer->heights_m + (size_t)(r->row + row) * layer->spec.cols + r->column,
+               r->cols * sizeof *before_m);
+    past.before_m = before_m;
+    edit.past = &past;
+    code = store_log(w->store, &edit, &w->err);
+    free(before_m);
     model_layer_apply(layer, &edit.rect, edit.heights_m);
     free((void *)(uintptr_t)edit.heights_m);
     return code;
@@ -225,6 +248,7 @@ static void world_make(struct world *w, uint64_t seed, enum store_sync sync, boo
     w->store = store_open(&options, &w->err);
     if (!w->store)
         fail_msg("seed %llu: %s", (unsigned long long)seed, w->err.msg);
+    store_set_history_max(w->store, 100000); /* some rows go */
     set_up(w);
 }
 
@@ -270,6 +294,25 @@ static void expect_state(const struct world *w, const struct loaded *loaded, con
                  loaded->edit_count);
 }
 
+static void expect_no_damage(void *context, const char *message)
+{
+    const struct world *w = context;
+
+    fail_msg("seed %llu: --check: %s", (unsigned long long)w->seed, message);
+}
+
+/* Each revision that is held has its row, up to the locale's; the samples before can be read. */
+static void expect_history(struct world *w)
+{
+    struct store_options options = {.directory = w->folder, .is_read_only = true};
+    struct store *store = store_open(&options, &w->err);
+
+    if (!store)
+        fail_msg("%s", w->err.msg);
+    assert_int_equal(store_check(store, expect_no_damage, w, &w->err), 0);
+    store_close(store);
+}
+
 /*
  * Opens it with the ordinary VFS. All that was acknowledged is there, and what was under way whole
  * or not at all. False, with may_lose, when acknowledged edits are lost.
@@ -295,6 +338,7 @@ static bool expect_durable(struct world *w, bool may_lose)
                  (unsigned long long)w->acknowledged.revision[1]);
     loaded_free(loaded);
     store_close(store);
+    expect_history(w);
     return is_there;
 }
 
