@@ -124,10 +124,8 @@ static enum err_code layer_raster(const char *dir, const cJSON *layer, struct ra
     uint8_t *bytes;
 
     if (cJSON_IsString(file) && is_mesh_name(file->valuestring))
-        return err_set(
-            err, ERR_UNPROCESSABLE,
-            "the first layer of %s, %s, is a mesh; pictures are made of heightfields only", dir,
-            file->valuestring);
+        return err_set(err, ERR_UNPROCESSABLE, "the first layer of %s, %s, is a mesh", dir,
+                       file->valuestring);
     if (!cJSON_IsString(file) || !raster_format_of_name(file->valuestring, &format))
         return err_set(err, ERR_BAD_INPUT, "locale.json: the layer's file is not a raster's name");
     if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, file->valuestring) >= sizeof path)

@@ -1,4 +1,4 @@
-/* Reading a locale directory: what kotad reads, as far as a picture needs it. */
+/* Reading a locale directory: the heightfields that kotad reads. */
 #ifndef KOTA_DEMO_LOCALE_FILE_H
 #define KOTA_DEMO_LOCALE_FILE_H
 

@@ -1,5 +1,5 @@
 /*
- * kota-worldgen: makes terrains and pictures of them. Each command parses its own options, checks
+ * kota-worldgen: makes terrains. Each command parses its own options, checks
  * them, and calls one function; exit status 0 done, 1 failed, 2 not understood.
  */
 #include "base/exit_code.h"
@@ -7,7 +7,6 @@
 #include "deploy/demo/enlarge.h"
 #include "deploy/demo/landscape.h"
 #include "deploy/demo/parallel.h"
-#include "deploy/demo/picture_file.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -18,9 +17,6 @@
 static const char usage[] =
     "usage: kota-worldgen demo DIR [--size N] [--seed N] [--threads N] [--format png|f32]\n"
     "       kota-worldgen enlarge IN.png|IN.hgt|IN.asc OUT.f32 SIDE [--seed N] [--threads N]\n"
-    "       kota-worldgen picture LOCALE_DIR OUT.png [--width N] [--height N] [--eye X,Y,Z]\n"
-    "                     [--target X,Y,Z] [--fov DEGREES] [--sun X,Y,Z] [--palette NAME]\n"
-    "                     [--threads N] [--map]\n"
     "\n"
     "demo     writes the demo world as `kotad --world DIR` reads it: three landscapes, and a "
     "village,\n"
@@ -31,12 +27,6 @@ static const char usage[] =
     "the\n"
     "         number of processors.\n"
     "enlarge  makes a DEM SIDE x SIDE samples large, with fractal detail that follows its relief.\n"
-    "picture  draws a landscape, with shadows and haze, from --eye towards --target (metres in "
-    "the\n"
-    "         locale's frame; from the south-west over the middle unless given). --sun points\n"
-    "         towards the sun. --palette auto, alpine, islands or desert. --map draws it from "
-    "above,\n"
-    "         shaded, one pixel a sample or as many as --width says.\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 the command line is wrong.\n";
 
@@ -46,14 +36,6 @@ enum option_key {
     OPTION_SEED,
     OPTION_THREADS,
     OPTION_FORMAT,
-    OPTION_WIDTH,
-    OPTION_HEIGHT,
-    OPTION_EYE,
-    OPTION_TARGET,
-    OPTION_FOV,
-    OPTION_SUN,
-    OPTION_PALETTE,
-    OPTION_MAP,
 };
 
 static int complain(const char *format, const char *what)
@@ -85,23 +67,6 @@ static bool read_count(const char *name, const char *text, uint32_t least, uint3
         return false;
     }
     *out = (uint32_t)value;
-    return true;
-}
-
-static bool read_vector(const char *name, const char *text, struct vec3 *out)
-{
-    char *end;
-    double v[3];
-
-    for (int i = 0; i < 3; i++) {
-        v[i] = strtod(text, &end);
-        if (end == text || *end != (i < 2 ? ',' : '\0') || !isfinite(v[i])) {
-            fprintf(stderr, "kota-worldgen: %s needs three numbers X,Y,Z\n", name);
-            return false;
-        }
-        text = end + 1;
-    }
-    *out = (struct vec3){v[0], v[1], v[2]};
     return true;
 }
 
@@ -181,73 +146,12 @@ static int run_enlarge(int argc, char **argv)
     return finish(enlarge_file(argv[optind], argv[optind + 1], side, seed, threads, &err), &err);
 }
 
-/* ---- picture ------------------------------------------------------------------------------ */
-
-static bool picture_option(int option, struct picture_options *options)
-{
-    switch (option) {
-    case OPTION_WIDTH:
-        return read_count("--width", optarg, 16, 8192, &options->width);
-    case OPTION_HEIGHT:
-        return read_count("--height", optarg, 16, 8192, &options->height);
-    case OPTION_THREADS:
-        return read_count("--threads", optarg, 1, PARALLEL_THREADS_MAX, &options->threads);
-    case OPTION_EYE:
-        return options->has_eye = read_vector("--eye", optarg, &options->eye);
-    case OPTION_TARGET:
-        return options->has_target = read_vector("--target", optarg, &options->target);
-    case OPTION_SUN:
-        return read_vector("--sun", optarg, &options->sun);
-    case OPTION_FOV:
-        options->fov_y_deg = strtod(optarg, NULL);
-        if (options->fov_y_deg >= 1 && options->fov_y_deg <= 170)
-            return true;
-        fprintf(stderr, "kota-worldgen: --fov is %s, not 1 to 170 degrees\n", optarg);
-        return false;
-    case OPTION_PALETTE:
-        if (palette_of_name(optarg, &options->palette))
-            return true;
-        fprintf(stderr, "kota-worldgen: --palette is %s, not auto, alpine, islands or desert\n",
-                optarg);
-        return false;
-    case OPTION_MAP:
-        return options->map = true;
-    default:
-        return false; /* getopt has complained */
-    }
-}
-
-static int run_picture(int argc, char **argv)
-{
-    static const struct option known[] = {{"width", required_argument, NULL, OPTION_WIDTH},
-                                          {"height", required_argument, NULL, OPTION_HEIGHT},
-                                          {"threads", required_argument, NULL, OPTION_THREADS},
-                                          {"eye", required_argument, NULL, OPTION_EYE},
-                                          {"target", required_argument, NULL, OPTION_TARGET},
-                                          {"sun", required_argument, NULL, OPTION_SUN},
-                                          {"fov", required_argument, NULL, OPTION_FOV},
-                                          {"palette", required_argument, NULL, OPTION_PALETTE},
-                                          {"map", no_argument, NULL, OPTION_MAP},
-                                          {0}};
-    struct picture_options options = picture_options_default;
-    struct err err = {.code = ERR_OK};
-    int option;
-
-    options.threads = processors();
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        if (!picture_option(option, &options))
-            return EXIT_MISUSED;
-    if (argc - optind != 2)
-        return complain("picture needs %s", "LOCALE_DIR and OUT.png");
-    return finish(picture_file(argv[optind], argv[optind + 1], &options, &err), &err);
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } commands[] = {{"demo", run_demo}, {"enlarge", run_enlarge}, {"picture", run_picture}};
+    } commands[] = {{"demo", run_demo}, {"enlarge", run_enlarge}};
 
     if (argc < 2)
         return complain("%s", "which command?");

@@ -6,7 +6,6 @@
 #include "deploy/demo/enlarge.h"
 #include "deploy/demo/landscape.h"
 #include "deploy/demo/locale_file.h"
-#include "deploy/demo/picture.h"
 #include "deploy/demo/world_folder.h"
 
 #include <math.h>
@@ -322,35 +321,6 @@ static void enlarged_ground_stays_near_its_source_and_is_rougher(void **state)
     free(out);
 }
 
-static void pictures_do_not_depend_on_threads(void **state)
-{
-    enum { WIDTH = 48, HEIGHT = 32 };
-    struct grid ground = make(index_of("highlands"), 128, SEED, 1);
-    struct heightfield_spec spec = {.cols = ground.cols,
-                                    .rows = ground.rows,
-                                    .spacing_x_m = ground.spacing_m,
-                                    .spacing_y_m = ground.spacing_m};
-    struct picture_view view = {
-        WIDTH, HEIGHT, {{300, 300, 1200}, {2000, 2000, 200}, {0, 0, 1}, 45}, {-1, 1, 1}, 0, 1};
-    uint8_t one[WIDTH * HEIGHT * 3], two[WIDTH * HEIGHT * 3];
-    struct err err;
-    struct heightfield *field = heightfield_create(&spec, ground.at, &err);
-
-    (void)state;
-    assert_non_null(field);
-    assert_int_equal(picture_perspective(field, &view, one, &err), ERR_OK);
-    view.threads = 3;
-    assert_int_equal(picture_perspective(field, &view, two, &err), ERR_OK);
-    assert_memory_equal(one, two, sizeof one);
-    assert_true(one[2] > one[0]); /* sky above */
-    assert_int_equal(picture_map(field, &view, two, &err), ERR_OK);
-    assert_memory_not_equal(one, two, sizeof one);
-    view.camera.target = view.camera.eye;
-    assert_int_equal(picture_perspective(field, &view, two, &err), ERR_UNPROCESSABLE);
-    heightfield_unref(field);
-    grid_destroy(&ground);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,7 +334,6 @@ int main(void)
         cmocka_unit_test(a_foreign_folder_is_refused_and_left_alone),
         cmocka_unit_test(enlarging_keeps_flat_ground_flat_and_holes_open),
         cmocka_unit_test(enlarged_ground_stays_near_its_source_and_is_rougher),
-        cmocka_unit_test(pictures_do_not_depend_on_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

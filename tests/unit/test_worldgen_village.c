@@ -699,7 +699,7 @@ static void numbers_in_a_file_read_back_as_the_same_bits(void **state)
     polygons_destroy(&list);
 }
 
-static void the_demo_world_holds_both_and_pictures_refuse_them(void **state)
+static void the_demo_world_holds_both_and_neither_is_a_heightfield(void **state)
 {
     char root[] = "/tmp/test_village_XXXXXX", path[256], command[64];
     struct demo_options options = {.size = 128, .seed = 1, .threads = 1, .format = GROUND_F32};
@@ -758,7 +758,7 @@ int main(void)
         cmocka_unit_test(manifests_say_placement_open_sky_and_layers),
         cmocka_unit_test(files_are_the_same_bytes_everywhere),
         cmocka_unit_test(numbers_in_a_file_read_back_as_the_same_bits),
-        cmocka_unit_test(the_demo_world_holds_both_and_pictures_refuse_them),
+        cmocka_unit_test(the_demo_world_holds_both_and_neither_is_a_heightfield),
     };
 
     return cmocka_run_group_tests_name("worldgen_village", tests, read_all, NULL);
