@@ -458,6 +458,10 @@ $(B)/server/replica/schema.o: CPPFLAGS += -DKOTA_CLUSTER_SCHEMA='"server/replica
 $(B)/server/sand/engine_gl/gl_program.o: $(wildcard server/sand/engine_gl/shaders/*.glsl)
 $(B)/server/sand/engine_gl/gl_program.o: CPPFLAGS += -DKOTA_SAND_SHADERS='"server/sand/engine_gl/shaders"'
 
+# Those of the daemon's own view, in server/view/draw_program.c.
+$(B)/server/view/draw_program.o: $(wildcard server/view/shaders/*.glsl)
+$(B)/server/view/draw_program.o: CPPFLAGS += -DKOTA_VIEW_SHADERS='"server/view/shaders"'
+
 $(B)/llhttp/%.o: $(LLHTTP_DIR)/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c -o $@ $<

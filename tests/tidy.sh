@@ -50,7 +50,7 @@ rules()
 {
 # ---- arrows between the rooms -------------------------------------------------------------------
 
-rooms="base terrain formats store replica world sand json http api daemon"
+rooms="base terrain formats store replica world sand view json http api daemon"
 
 # arrows ROOM "ROOMS THAT IT MAY USE" [FOLDER], which is server/ROOM
 arrows()
@@ -75,8 +75,10 @@ arrows world "base terrain formats store replica" |
 arrows sand "base terrain formats store replica world" | check "sand uses only world and what is below it"
 arrows http "base" | check "http uses only base"
 arrows json "base terrain" | check "json uses only terrain and base"
-arrows api "base terrain formats store replica world sand http json" |
-    check "api uses only json, http, sand and what is below it"
+arrows view "base terrain formats store replica world sand" |
+    check "view uses only sand and what is below it"
+arrows api "base terrain formats store replica world sand view http json" |
+    check "api uses only json, http, view and what is below it"
 arrows sandscene "base terrain formats store world sand" tests/bench/sandscene |
     check "sandscene uses only sand and what is below it"
 arrows demo "base terrain formats" deploy/demo |

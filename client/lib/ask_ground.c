@@ -427,6 +427,48 @@ struct kota_request *kota_world_pick(const struct kota_pick *pick)
     return pick_of(world_question("/v1/pick", "viewport"), pick);
 }
 
+void kota_view_init(struct kota_view *view, size_t size)
+{
+    struct kota_view defaults = {.size = size,
+                                 .up = {0, 0, 1},
+                                 .fov_y_deg = 60,
+                                 .width = 640,
+                                 .height = 480,
+                                 .light = {(double)NAN, (double)NAN, (double)NAN}};
+
+    memset(view, 0, size);
+    memcpy(view, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+struct kota_request *kota_view(const char *locale, const struct kota_view *view)
+{
+    struct kota_request *request = question(locale, "view.png", "size");
+    struct text *body;
+
+    if (!request)
+        return NULL;
+    body = &request->own_body;
+    ask_vector(request, (const double[2]){view->width, view->height}, 2, "size", 0);
+    text_adds(body, ",\"camera\":{\"eye\":");
+    ask_vector(request, view->eye, 3, "eye", 0);
+    text_adds(body, ",\"target\":");
+    ask_vector(request, view->target, 3, "target", 0);
+    text_adds(body, ",\"up\":");
+    ask_vector(request, view->up, 3, "up", 0);
+    ask_optional(request, "fov_y_deg", view->fov_y_deg);
+    text_adds(body, "}");
+    if (!isnan(view->light[0])) {
+        text_adds(body, ",\"sun\":{\"direction\":");
+        ask_vector(request, view->light, 3, "light", 0);
+        text_adds(body, "}");
+    }
+    text_adds(body, view->has_no_shadows ? ",\"shadows\":false" : "");
+    request = question_end(request);
+    if (request)
+        request->accept = NULL;
+    return request;
+}
+
 /* ---- containment ----------------------------------------------------------------------------- */
 
 struct kota_request *kota_contains(const char *locale, const double *xyz, size_t count)

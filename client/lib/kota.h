@@ -711,6 +711,18 @@ struct kota_picked {
 };
 
 struct kota_request *kota_pick(const char *locale, const struct kota_pick *pick);
+
+struct kota_view {
+    size_t size;
+    double eye[3], target[3], up[3];
+    double fov_y_deg;       /* 60 */
+    uint32_t width, height; /* pixels; 640 × 480 */
+    double light[3];        /* the way that the sun's light travels; NaN (default): the daemon's */
+    bool has_no_shadows;
+};
+void kota_view_init(struct kota_view *view, size_t size);
+/* What a camera sees, as a PNG. */
+struct kota_request *kota_view(const char *locale, const struct kota_view *view);
 /* In the world's frame, over all locales; hit.locale is that of the hit. */
 struct kota_request *kota_world_pick(const struct kota_pick *pick);
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked);

@@ -551,8 +551,7 @@ export class Kota {
 
   // ---- the whole world -------------------------------------------------------------------------
 
-  /**
-   * Which locale holds each point of the world?
+  /** Which locale holds each point of the world?
    * @param {number[][]} points @param {ReadOptions & {hints?: (string|null)[]}} [options]
    * @returns {Promise<{results: (Hinted & {locale: string|null, point: number[]|null, changed: boolean})[]}>}
    */
@@ -560,16 +559,14 @@ export class Kota {
     return this.#ask("/v1/locate", { ...options, points });
   }
 
-  /**
-   * @param {number[][]} points of the world
+  /** @param {number[][]} points of the world
    * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
    * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>} */
   worldContact(points, options = {}) {
     return this.#ask("/v1/contact", { ...options, points });
   }
 
-  /**
-   * @param {number[][][]} footprints
+  /** @param {number[][][]} footprints
    * @param {ReadOptions & {reach_up?: number, max_distance?: number, hints?: (string|null)[]}}
    *   [options]
    * @returns {Promise<{results: any[]}>} */
@@ -577,8 +574,7 @@ export class Kota {
     return this.#ask("/v1/contact", { ...options, footprints });
   }
 
-  /**
-   * @param {Ray[]} rays @param {ReadOptions & {mode?: "closest"|"any"}} [options]
+  /** @param {Ray[]} rays @param {ReadOptions & {mode?: "closest"|"any"}} [options]
    * @returns {Promise<{results: (RayItem & InWorld & {crossed_count: number,
    *   crossed: {locale: string, t_enter: number, t_leave: number}[]})[]}>}
    */
@@ -591,8 +587,7 @@ export class Kota {
     return this.#ask("/v1/pick", question);
   }
 
-  /**
-   * Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
+  /** Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
    * @param {ReadOptions & {locations?: string|number[][], path?: string|number[][],
    *         samples?: number, interpolation?: "nearest"|"bilinear"|"triangle",
    *         nodata_value?: number|null, format?: "json"|"geojson", dataset?: string}} question
@@ -608,8 +603,7 @@ export class Kota {
 
   // ---- binary batches --------------------------------------------------------------------------
 
-  /**
-   * @template {Floats} F
+  /** @template {Floats} F
    * @param {string} path @param {F} numbers @param {number} each numbers of an item
    * @param {ReadOptions & Record<string, any>} options
    */
@@ -624,8 +618,7 @@ export class Kota {
     return { answer, revision: Number(answer.headers.get("kota-revision")) };
   }
 
-  /**
-   * @template {Floats} F
+  /** @template {Floats} F
    * @param {string} path @param {F} numbers @param {number} each @param {number} out
    * @param {ReadOptions & Record<string, any>} options
    * @returns {Promise<{values: F, revision: number}>} */
@@ -639,8 +632,7 @@ export class Kota {
     return { values: new Kind(answer.buffer), revision };
   }
 
-  /**
-   * x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
+  /** x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
    * 3 outside).
    * @template {Floats} F @param {string} id @param {F} points
    * @param {GroundOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
@@ -650,8 +642,7 @@ export class Kota {
     return this.#floatBatch(`${place(id)}/height`, points, 2, options.status ? 2 : 1, options);
   }
 
-  /**
-   * x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
+  /** x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
    * 3 outside, 4 too far) each.
    * @template {Floats} F @param {string} id @param {F} points
    * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string,
@@ -661,8 +652,7 @@ export class Kota {
     return this.#floatBatch(`${place(id)}/contact`, points, 3, 6, options);
   }
 
-  /**
-   * ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
+  /** ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
    * @template {Floats} F @param {string} id @param {F} rays
    * @param {GroundOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
    */
@@ -670,8 +660,7 @@ export class Kota {
     return this.#floatBatch(`${place(id)}/ray`, rays, 7, 4, options);
   }
 
-  /**
-   * From and to (6 numbers) each -> fraction nx ny nz each (NaN: it touches nothing).
+  /** From and to (6 numbers) each -> fraction nx ny nz each (NaN: it touches nothing).
    * @template {Floats} F @param {string} id @param {F} ways @param {Shape} shape
    * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
    */
@@ -679,8 +668,7 @@ export class Kota {
     return this.#floatBatch(`${place(id)}/sweep`, ways, 6, 4, { ...options, ...shape });
   }
 
-  /**
-   * From and velocity (6 numbers) each -> to and grounded (0 or 1) each.
+  /** From and velocity (6 numbers) each -> to and grounded (0 or 1) each.
    * @template {Floats} F @param {string} id @param {F} moves @param {Shape} shape
    * @param {ReadOptions & {dt: number, slope_max_deg?: number, step_up?: number,
    *   snap_down?: number, layer?: string, base?: number[]}} options
@@ -689,8 +677,7 @@ export class Kota {
     return this.#floatBatch(`${place(id)}/move`, moves, 6, 4, { ...options, ...shape });
   }
 
-  /**
-   * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
+  /** x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
    * @param {string} id @param {Floats} points
    * @param {GroundOptions & {layer?: string, base?: number[]}} [options]
    * @returns {Promise<{values: Uint8Array, revision: number}>} */
@@ -706,15 +693,13 @@ export class Kota {
     return (await this.#read("/v1/models", options)).models;
   }
 
-  /**
-   * The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
+  /** The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
    * @returns {Promise<Answer>} */
   model(id, options = {}) {
     return this.get(`/v1/models/${encodeURIComponent(id)}`, asRead(options).call);
   }
 
-  /**
-   * @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
+  /** @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
    * @param {string} [type] @param {WriteOptions} [options] @returns {Promise<any>}
    */
   putModel(id, body, type = "model/obj", options = {}) {
@@ -783,6 +768,21 @@ export class Kota {
    * @returns {Promise<ArrayBuffer>} a PNG */
   async patchView(id, n, options = {}) {
     return (await this.#bytes(`${place(id)}/patches/${n}/view.png`, options)).buffer;
+  }
+
+  /** What a camera sees, a PNG. @param {string} id
+   * @param {ReadOptions & {camera: any, size?: [number, number], sun?: any, shadows?: boolean}} question
+   * @returns {Promise<ArrayBuffer>} */
+  async view(id, question) {
+    const { call, question: { live, at, ...json } } = asRead(question);
+    return (await this.post(`${place(id)}/view.png${query({ live, at })}`, json, call)).buffer;
+  }
+
+  /** The same as a link's question. @param {string} id @param {ReadOptions & {eye: any, target: any,
+   * up?: any, fov_y_deg?: number, size?: any, sun?: any, shadows?: boolean}} options
+   * @returns {Promise<ArrayBuffer>} */
+  async getView(id, options) {
+    return (await this.#bytes(`${place(id)}/view.png`, options)).buffer;
   }
 
   /** The surface of a patch as it is now, row by row from the smallest y, with its headers
@@ -955,8 +955,7 @@ export class Kota {
     return feed(this, `/v1/events${query({ samples })}`, rest, this.#ends(options.signal));
   }
 
-  /**
-   * The changes of one locale: those that meet `bounds`, of one `layer`; with samples "f32" or as
+  /** The changes of one locale: those that meet `bounds`, of one `layer`; with samples "f32" or as
    * binary frames `data.samples` has the changed samples (Float32Array, null: ask `samples`).
    * Frames begin with `hello`, and have `data.polygons` as bytes (proto/feed.md).
    * @param {string} id @param {LocaleFeedOptions} [options]

@@ -52,6 +52,7 @@ struct api_limits {
 enum api_state { API_LOADING, API_READY, API_DRAINING };
 
 struct api_kept_limits;
+struct daemon_view;
 
 struct api {
     struct world *world;
@@ -72,6 +73,7 @@ struct api {
     _Atomic int pictures;                 /* of patches, that are being drawn */
     _Atomic int surfaces;                 /* of patches, that are being measured */
     struct patch_wait_queue *patch_queue; /* requests that wait for the device of patches */
+    struct daemon_view *view;             /* borrowed; NULL: it draws no pictures; set as sand */
     struct sand *sand;         /* borrowed; NULL: there are no patches; set while API_LOADING */
     struct http_route *routes; /* api_routes[] as the server takes them */
     size_t route_count;

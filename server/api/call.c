@@ -236,6 +236,21 @@ static bool wants_live(const struct http_query_item *item)
     return item && (span_equals(item->value, "true") || span_equals(item->value, "here"));
 }
 
+/*
+ * What live= says. A picture shows what moves unless it says otherwise, and is of this node.
+ */
+static const struct http_query_item *live_of(const struct http_request *request,
+                                             const struct http_query_item *items, size_t count)
+{
+    static const struct http_query_item here = {{"live", 4}, {"here", 4}};
+    const struct http_query_item *item = find_item(items, count, "live");
+
+    if (!item && !find_item(items, count, "at") &&
+        strcmp(http_request_route(request)->pattern, "/v1/locales/{locale}/view.png") == 0)
+        return &here;
+    return item;
+}
+
 bool call_awaits_live(const struct http_request *request, const struct world_snapshot *snapshot)
 {
     struct api *api = http_request_app_context(request);
@@ -243,8 +258,8 @@ bool call_awaits_live(const struct http_request *request, const struct world_sna
     char id[WORLD_ID_MAX + 1];
     enum live_answer answer;
 
-    if (!api->sand || !wants_live(find_item(http_request_query_items(request),
-                                            http_request_query_count(request), "live")))
+    if (!api->sand || !wants_live(live_of(request, http_request_query_items(request),
+                                          http_request_query_count(request))))
         return false;
     if (!span_copy(http_request_param(request, 0), id, sizeof id))
         return false;
@@ -260,7 +275,7 @@ bool call_awaits_live(const struct http_request *request, const struct world_sna
  */
 static enum err_code go_live(struct call *call, struct err *err)
 {
-    const struct http_query_item *item = find_item(call->query, call->query_count, "live");
+    const struct http_query_item *item = live_of(call->request, call->query, call->query_count);
     struct locale *settled, *value = NULL;
     enum live_answer answer = LIVE_NONE;
 
@@ -272,6 +287,7 @@ static enum err_code go_live(struct call *call, struct err *err)
                 item->value.at ? item->value.at : "");
         return err_at(err, "live");
     }
+    call->is_live = true;
     call_header(call, "Cache-Control", "no-store");
     settled = snapshot_locale(call->snapshot, call->locale->id);
     if (call->api->sand)

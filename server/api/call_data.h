@@ -34,6 +34,7 @@ struct call {
     struct json_writer out;
     const char *location;   /* of an ERR_ELSEWHERE; of an ERR_RANGE the Content-Range */
     bool may_be_live;       /* CALL_NEEDS_GROUND: the query may have live= */
+    bool is_live;           /* live= asks for what moves */
     bool may_be_earlier;    /* that, and CALL_NEEDS_VALUE: the query may have at= */
     bool may_have_note;     /* a write: the query may have note= */
     bool is_deferred;       /* another thread will finish: touch nothing any more */

@@ -75,6 +75,8 @@
     X(patch_events_get)                                                                            \
     X(patch_view_get)                                                                              \
     X(patch_surface_get)                                                                           \
+    X(view_get)                                                                                    \
+    X(view_post)                                                                                   \
     X(patch_granules_get)                                                                          \
     X(model_get)                                                                                   \
     X(models_get)                                                                                  \

@@ -18,6 +18,7 @@
 #include "terrain/mesh/mesh.h"
 #include "terrain/plan_tile.h"
 #include "terrain/sweep/move.h"
+#include "view/view.h"
 
 #include <stddef.h>
 
@@ -339,6 +340,10 @@ static const struct counter counters[] = {
     STAT(LIMITS, limits.sand.limits.active_max, "patches_active_max"),
     STAT(LIMITS, limits.sand.limits.kept_max, "patches_kept_max"),
     FIXED(LIMITS, VIEW_SIDE_MAX, "patch_view_side_max"),
+    FIXED(LIMITS, VIEW_LONGEST_SIDE, "view_side_max"),
+    FIXED(LIMITS, VIEW_PIXELS_MAX, "view_pixels_max"),
+    FIXED(LIMITS, VIEW_MEMORY_MAX_BYTES, "view_memory_bytes_max"),
+    FIXED(LIMITS, VIEW_QUEUE_MAX, "view_queue_max"),
     STAT(LIMITS, limits.sand.limits.pause_after_s, "patch_pause_ms"),
     STAT(LIMITS, limits.sand.limits.linger_s, "patch_linger_ms"),
     STAT(LIMITS, limits.sand.limits.active_max_s, "patch_active_max_ms"),

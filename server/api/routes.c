@@ -115,6 +115,8 @@ const struct api_route api_routes[] = {
     ASK("move", LOCALE "/move", move_post, "Where shapes that walk come to."),
     ASK("lit", LOCALE "/lit", lit_post, "Does a light reach these points, and what is between?"),
     READ_BY_SIZE("getPick", LOCALE "/pick", pick_get, "What a pixel of a camera shows."),
+    READ_BY_SIZE("getView", LOCALE "/view.png", view_get, "What a camera sees, as a picture."),
+    ASK("view", LOCALE "/view.png", view_post, "What a camera sees, as a picture."),
     ASK("pick", LOCALE "/pick", pick_post, "What a pixel shows, and the logical tile it lies in."),
     ASK("contains", LOCALE "/contains", contains_post, "Are points inside the locale?"),
     ASK_ON_WORKER("locate", "/v1/locate", locate_post,

@@ -29,6 +29,7 @@
 #include "daemon/notify.h"
 #include "sand/engine_gl/driver_places.h"
 #include "terrain/kernels/simd.h"
+#include "view/view.h"
 #include "world/values/threads.h"
 
 #include <errno.h>
@@ -67,6 +68,7 @@ struct daemon {
     struct sharing sharing;
     struct world *world;
     struct sand *sand;
+    struct daemon_view *view;
     struct api api;
     struct http_server *server;
     struct http_server *ops; /* NULL: no --ops-listen */
@@ -229,7 +231,10 @@ static enum err_code daemon_prepare(struct daemon *d, struct err *err)
     if (terrain_load(d, err))
         return err->code;
     d->sand = d->api.sand = sand_create(d->world, &config->limits.sand, err);
-    return d->sand ? ERR_OK : err->code;
+    if (!d->sand)
+        return err->code;
+    d->view = d->api.view = daemon_view_create(config->limits.sand.device.gpu, d->sand, err);
+    return d->view ? ERR_OK : err->code;
 }
 
 /* Where a socket that was handed over is bound is where we listen. A different --listen has no
@@ -314,7 +319,7 @@ static enum err_code confine(const struct config *config, const struct sharing *
     for (size_t i = 0; i < sharing->file_count; i++)
         if (access(sharing->files[i], F_OK) == 0) /* a missing one opens no directory */
             paths[count++] = (struct confine_path){sharing->files[i], CONFINE_READ};
-    if (device_uses_driver(&config->limits.sand.device))
+    if (device_may_open_driver(&config->limits.sand.device))
         driver_places_find(&drivers);
     for (size_t i = 0; i < drivers.count; i++)
         paths[count++] = (struct confine_path){
@@ -538,11 +543,13 @@ static int wait_for_the_end(struct daemon *d, const sigset_t *signals)
 static bool drain(struct daemon *d, int first_signal)
 {
     const struct config *config = &d->config;
+    bool is_whole;
 
     atomic_store(&d->api.state, API_DRAINING);
     notify_stopping();
     if (d->watchdog)
         watchdog_set_phase(d->watchdog, WATCHDOG_DRAINING, first_signal, NULL, NULL);
+    daemon_view_end(d->view);
     sand_end(d->sand, config->saves_patches, (double)config->drain_ms * 0.9e-3);
     if (d->server) {
         world_set_wake(d->world, NULL, NULL);
@@ -551,7 +558,8 @@ static bool drain(struct daemon *d, int first_signal)
             unlink(config->port_file);
     }
     unix_socket_close(&d->unix_socket, config->unix_path);
-    return sand_stop(d->sand);
+    is_whole = sand_stop(d->sand);
+    return daemon_view_stop(d->view) && is_whole;
 }
 
 /* The status of the process, which ends here where a thread cannot be joined. */
@@ -570,8 +578,10 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
         api_stop(&d->api);
     if (d->world)
         world_destroy(d->world);
-    if (is_whole)
+    if (is_whole) {
+        daemon_view_destroy(d->view);
         sand_destroy(d->sand);
+    }
     sharing_close(&d->sharing);
     store_close(d->store);
     if (d->api.routes) {

@@ -27,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define CELLS_A_GRANULE 16
@@ -64,9 +63,9 @@ bool device_word_ok(const char *word)
     return strcmp(word, "cpu") == 0 || context_word_ok(word);
 }
 
-bool device_uses_driver(const struct device_config *config)
+bool device_may_open_driver(const struct device_config *config)
 {
-    return !is_word(config, "cpu") && !is_word(config, "off");
+    return !is_word(config, "off");
 }
 
 bool device_is_explicit(const struct device_config *config)
@@ -76,7 +75,7 @@ bool device_is_explicit(const struct device_config *config)
 
 void device_prepare(const struct device_config *config)
 {
-    if (device_uses_driver(config))
+    if (device_may_open_driver(config))
         context_prepare();
 }
 
@@ -174,30 +173,9 @@ static void describe_none(struct device *device, const struct err *why)
         log_warn("sand: %s", err_for_log(why));
 }
 
-/*
- * May memory that was written become code? Drivers compile shaders so. Where a sandbox refuses it
- * (MemoryDenyWriteExecute, PR_SET_MDWE) llvmpipe does not notice, and the first patch ends the
- * process.
- */
-static enum err_code check_code(struct err *err)
-{
-    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool is_allowed = page != MAP_FAILED && mprotect(page, bytes, PROT_READ | PROT_EXEC) == 0;
-
-    if (page != MAP_FAILED)
-        munmap(page, bytes);
-    return is_allowed ? ERR_OK
-                      : err_set(err, ERR_NO_DEVICE,
-                                "this process may not make memory executable "
-                                "(MemoryDenyWriteExecute), which OpenGL needs");
-}
-
 /* The context, of every word but cpu and off. */
 static enum err_code driver_open(struct device *device, struct err *err)
 {
-    if (check_code(err))
-        return err->code;
     if (atomic_load(&device->gives_up))
         return err_set(err, ERR_BUSY, "the daemon stops");
     device->context = context_create(device->config.gpu, 0, err);
@@ -214,7 +192,7 @@ static enum err_code open(struct device *device, struct err *err)
     err->code = ERR_OK;
     if (is_word(config, "off"))
         return err_set(err, ERR_NO_DEVICE, "it is switched off (--gpu off)");
-    if (device_uses_driver(config) && driver_open(device, err)) {
+    if (!is_word(config, "cpu") && driver_open(device, err)) {
         if (!is_word(config, "auto") || atomic_load(&device->gives_up))
             return err->code;
         log_info("sand: no GPU, the processor simulates: %s", err_for_log(err));

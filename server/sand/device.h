@@ -31,8 +31,8 @@ extern const struct device_config device_config_default;
 /* May --gpu be this? */
 bool device_word_ok(const char *word);
 
-/* May OpenGL be opened at all? */
-bool device_uses_driver(const struct device_config *config);
+/* May OpenGL be opened at all, for patches or for pictures (view/view.h)? */
+bool device_may_open_driver(const struct device_config *config);
 
 /* Is it one device and no other? Then it is opened at the start, to report its absence. */
 bool device_is_explicit(const struct device_config *config);

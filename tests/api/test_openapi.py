@@ -459,7 +459,8 @@ def _():
 NEEDED = {"contact": {"x": "1", "y": "1", "z": "9", "clearance": "1"},
           "ray": {"origin": "1,1,9", "direction": "0,0,-1"},
           "los": {"from": "1,1,9", "to": "2,2,9"},
-          "pick": {"eye": "1,1,9", "target": "2,2,0", "viewport": "8,6", "pixel": "4,3"}}
+          "pick": {"eye": "1,1,9", "target": "2,2,0", "viewport": "8,6", "pixel": "4,3"},
+          "view.png": {"eye": "1,1,9", "target": "2,2,0"}}
 
 
 def parameter_known(path, method, name):
@@ -476,7 +477,8 @@ def parameter_known(path, method, name):
               "capsule": "1,2", "box": "1,1,1,0", "dt": "1", "slope_max_deg": "45",
               "step_up": "1", "snap_down": "1", "hits_max": "3", "live": "true", "at": "2",
               "quadtree": "true", "bounds": "0,0,9,9", "note": "why",
-              "author": "alice", "before": "2", "order": "newest"}
+              "author": "alice", "before": "2", "order": "newest",
+              "size": "16,12", "sun": "0,0,-1", "shadows": "false"}
     if "/dem" in path or "/terrain" in path or path.endswith((".tif", ".glb")):
         values |= {"style": "relief", "encoding": "mapbox", "void": "zero", "sampling": "mean",
                    "v": "2", "size": "65", "extensions": "metadata"}
@@ -527,7 +529,8 @@ def parameter_known(path, method, name):
 
 for path_, method_, operation_, shared_ in operations():
     if method_ not in ("get", "post") or method_ == "post" and path_.split("/")[-1] in (
-            "profile", "los", "pick", "edits", "patches", "polygons", "bodies", "impacts", "restore", "revert"):
+            "profile", "los", "pick", "edits", "patches", "polygons", "bodies", "impacts", "restore", "revert",
+            "view.png"):
         continue
     if path_.endswith("/impacts/{impact}"):  # hills has none
         continue

@@ -70,7 +70,7 @@ BY_POST = "the method of the POST form asks the same"
 NOT_OFFERED = {"index": BROWSER, "docs": BROWSER, "docsErrors": BROWSER, "web": BROWSER,
                "getElevation": BY_POST,
                "getDatasetElevation": BY_POST, "getContact": BY_POST, "getRay": BY_POST,
-               "getLos": BY_POST, "getPick": BY_POST, "googleElevation": "for Google's own clients"}
+               "getLos": BY_POST, "getPick": BY_POST, "getView": BY_POST, "googleElevation": "for Google's own clients"}
 # Methods beside the one that the rule names.
 ALSO = {"height": ["height_batch"], "contact": ["contact_footprints", "contact_batch"],
         "ray": ["ray_batch"], "lit": ["lit_batch"], "contains": ["contains_batch"],
@@ -452,6 +452,10 @@ def _():
                                     {"velocity": [0, 0, -1]})
     equal(pushed.status, 200, "a push")
     equal(world.delete_patch_body("beach", n, 0)["bodies"], [], "bodies after one is removed")
+    try:
+        equal(world.view("hills", CAMERA, size=[32, 24]).body[:4], b"\x89PNG", "a view")
+    except kota.Error as error:
+        equal(error.status, 503, "without OpenGL")
     equal(world.patch_view("beach", n, width=64, height=48).body[:4], b"\x89PNG", "picture")
     surface = world.patch_surface("beach", n, per_cell=2)
     equal(",".join(map(str, surface.shape[::-1])), surface.headers["Kota-Grid"], "surface")

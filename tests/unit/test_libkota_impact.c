@@ -105,11 +105,34 @@ static void a_model_that_is_not_there_is_refused(void **state)
     kota_answer_free(answer);
 }
 
+/* This daemon has no OpenGL; it looks at the question first. */
+static void a_picture_is_asked_for(void **state)
+{
+    struct kota_view view;
+    struct kota_answer *answer;
+
+    (void)state;
+    kota_view_init(&view, sizeof(view));
+    view.eye[2] = 9;
+    view.light[0] = view.light[1] = 0;
+    view.light[2] = -1;
+    view.has_no_shadows = true;
+    answer = kota_call(client, kota_view("yard", &view));
+    assert_int_equal(kota_answer_error(answer)->status, 400); /* up is along the view */
+    kota_answer_free(answer);
+    view.target[0] = 4;
+    answer = kota_call(client, kota_view("yard", &view));
+    if (kota_answer_error(answer))
+        assert_int_equal(kota_answer_error(answer)->status, 503);
+    kota_answer_free(answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_impact_has_a_fate),
         cmocka_unit_test(what_is_no_impact_is_not_read),
+        cmocka_unit_test(a_picture_is_asked_for),
         cmocka_unit_test(a_model_that_is_not_there_is_refused),
     };
 

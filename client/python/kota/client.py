@@ -447,6 +447,14 @@ class Client:
         """
         return self._ask(_place(locale, "pick"), options, viewport=viewport, pixel=pixel)
 
+    def view(self, locale: str, camera: Dict[str, Any], **options: Any) -> Answer:
+        """A picture (PNG), in `body`, of what a camera {"eye", "target"} sees.
+
+        Options: size [width, height] (640 480); sun {"direction"} or {"azimuth_deg", "height_deg"};
+        shadows; live; at.
+        """
+        return self._ask(_place(locale, "view.png"), options, camera=camera)
+
     def contains(self, locale: str, points: Numbers, **options: Any) -> Answer:
         """`results`: each of the points [x, y, z] is inside, below, over a hole, or outside.
 
@@ -696,7 +704,9 @@ class Client:
         return self.call("GET", _place(locale, "impacts", impact), placed=placed, **options)
 
     def patch_view(self, locale: str, patch: int, **options: Any) -> Answer:
-        """A picture (PNG) of a patch, in `body`. Options: width, height (pixels)."""
+        """A picture (PNG) of a patch, in `body`. Options: width, height (pixels); a camera, by eye
+        (x, y, z), target, up, fov_y_deg.
+        """
         return self.call("GET", _place(locale, "patches", patch, "view.png"), **options)
 
     def patch_surface(self, locale: str, patch: int, **options: Any) -> Answer:

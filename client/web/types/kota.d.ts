@@ -381,8 +381,7 @@ export class Kota {
         floor: boolean;
         ceiling: boolean;
     }>>;
-    /**
-     * Which locale holds each point of the world?
+    /** Which locale holds each point of the world?
      * @param {number[][]} points @param {ReadOptions & {hints?: (string|null)[]}} [options]
      * @returns {Promise<{results: (Hinted & {locale: string|null, point: number[]|null, changed: boolean})[]}>}
      */
@@ -395,8 +394,7 @@ export class Kota {
             changed: boolean;
         })[];
     }>;
-    /**
-     * @param {number[][]} points of the world
+    /** @param {number[][]} points of the world
      * @param {ReadOptions & Reach & {hints?: (string|null)[]}} [options]
      * @returns {Promise<{results: (ContactItem & InWorld & Hinted)[]}>} */
     worldContact(points: number[][], options?: ReadOptions & Reach & {
@@ -404,8 +402,7 @@ export class Kota {
     }): Promise<{
         results: (ContactItem & InWorld & Hinted)[];
     }>;
-    /**
-     * @param {number[][][]} footprints
+    /** @param {number[][][]} footprints
      * @param {ReadOptions & {reach_up?: number, max_distance?: number, hints?: (string|null)[]}}
      *   [options]
      * @returns {Promise<{results: any[]}>} */
@@ -416,8 +413,7 @@ export class Kota {
     }): Promise<{
         results: any[];
     }>;
-    /**
-     * @param {Ray[]} rays @param {ReadOptions & {mode?: "closest"|"any"}} [options]
+    /** @param {Ray[]} rays @param {ReadOptions & {mode?: "closest"|"any"}} [options]
      * @returns {Promise<{results: (RayItem & InWorld & {crossed_count: number,
      *   crossed: {locale: string, t_enter: number, t_leave: number}[]})[]}>}
      */
@@ -435,8 +431,7 @@ export class Kota {
     }>;
     /** pick over all locales. @param {Record<string, any>} question @returns {Promise<any>} */
     worldPick(question: Record<string, any>): Promise<any>;
-    /**
-     * Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
+    /** Elevations of places on the Earth; `dataset` names locales. Asked by POST, which has room.
      * @param {ReadOptions & {locations?: string|number[][], path?: string|number[][],
      *         samples?: number, interpolation?: "nearest"|"bilinear"|"triangle",
      *         nodata_value?: number|null, format?: "json"|"geojson", dataset?: string}} question
@@ -451,8 +446,7 @@ export class Kota {
         format?: "json" | "geojson";
         dataset?: string;
     }): Promise<any>;
-    /**
-     * x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
+    /** x y each -> height each (NaN: none); with status height and status each (0 ok, 2 hole,
      * 3 outside).
      * @template {Floats} F @param {string} id @param {F} points
      * @param {GroundOptions & {interp?: Interp, layer?: string, base?: number[], status?: boolean}}
@@ -467,8 +461,7 @@ export class Kota {
         values: F;
         revision: number;
     }>;
-    /**
-     * x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
+    /** x y z each -> floor_z nx ny nz ceiling_z (NaN: none) and status (0 ok, 1 below, 2 hole,
      * 3 outside, 4 too far) each.
      * @template {Floats} F @param {string} id @param {F} points
      * @param {GroundOptions & {reach_up?: number, max_distance?: number, layer?: string,
@@ -483,8 +476,7 @@ export class Kota {
         values: F;
         revision: number;
     }>;
-    /**
-     * ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
+    /** ox oy oz dx dy dz t_max each -> t nx ny nz each (t Infinity: a miss).
      * @template {Floats} F @param {string} id @param {F} rays
      * @param {GroundOptions & {mode?: "closest"|"any", layer?: string, base?: number[]}} [options]
      */
@@ -496,8 +488,7 @@ export class Kota {
         values: F;
         revision: number;
     }>;
-    /**
-     * From and to (6 numbers) each -> fraction nx ny nz each (NaN: it touches nothing).
+    /** From and to (6 numbers) each -> fraction nx ny nz each (NaN: it touches nothing).
      * @template {Floats} F @param {string} id @param {F} ways @param {Shape} shape
      * @param {ReadOptions & {layer?: string, base?: number[]}} [options]
      */
@@ -508,8 +499,7 @@ export class Kota {
         values: F;
         revision: number;
     }>;
-    /**
-     * From and velocity (6 numbers) each -> to and grounded (0 or 1) each.
+    /** From and velocity (6 numbers) each -> to and grounded (0 or 1) each.
      * @template {Floats} F @param {string} id @param {F} moves @param {Shape} shape
      * @param {ReadOptions & {dt: number, slope_max_deg?: number, step_up?: number,
      *   snap_down?: number, layer?: string, base?: number[]}} options
@@ -525,8 +515,7 @@ export class Kota {
         values: F;
         revision: number;
     }>;
-    /**
-     * x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
+    /** x y z each -> a byte each: bit 0 inside, 1 floor, 2 ceiling, 3 hole, 4 outside.
      * @param {string} id @param {Floats} points
      * @param {GroundOptions & {layer?: string, base?: number[]}} [options]
      * @returns {Promise<{values: Uint8Array, revision: number}>} */
@@ -539,12 +528,10 @@ export class Kota {
     }>;
     /** @param {ReadOptions} [options] @returns {Promise<any[]>} */
     models(options?: ReadOptions): Promise<any[]>;
-    /**
-     * The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
+    /** The file of a model, as it was put. @param {string} id @param {ReadOptions} [options]
      * @returns {Promise<Answer>} */
     model(id: string, options?: ReadOptions): Promise<Answer>;
-    /**
-     * @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
+    /** @param {string} id @param {ArrayBuffer|ArrayBufferView|string} body a closed triangle mesh
      * @param {string} [type] @param {WriteOptions} [options] @returns {Promise<any>}
      */
     putModel(id: string, body: ArrayBuffer | ArrayBufferView | string, type?: string, options?: WriteOptions): Promise<any>;
@@ -583,6 +570,27 @@ export class Kota {
     patchView(id: string, n: number, options?: ReadOptions & {
         width?: number;
         height?: number;
+    }): Promise<ArrayBuffer>;
+    /** What a camera sees, a PNG. @param {string} id
+     * @param {ReadOptions & {camera: any, size?: [number, number], sun?: any, shadows?: boolean}} question
+     * @returns {Promise<ArrayBuffer>} */
+    view(id: string, question: ReadOptions & {
+        camera: any;
+        size?: [number, number];
+        sun?: any;
+        shadows?: boolean;
+    }): Promise<ArrayBuffer>;
+    /** The same as a link's question. @param {string} id @param {ReadOptions & {eye: any, target: any,
+     * up?: any, fov_y_deg?: number, size?: any, sun?: any, shadows?: boolean}} options
+     * @returns {Promise<ArrayBuffer>} */
+    getView(id: string, options: ReadOptions & {
+        eye: any;
+        target: any;
+        up?: any;
+        fov_y_deg?: number;
+        size?: any;
+        sun?: any;
+        shadows?: boolean;
     }): Promise<ArrayBuffer>;
     /** The surface of a patch as it is now, row by row from the smallest y, with its headers
      * (Kota-Rect, Kota-Grid, Kota-State). @param {string} id @param {number} n
@@ -747,8 +755,7 @@ export class Kota {
     events(options?: FeedOptions & {
         samples?: "f32";
     }): AsyncGenerator<FeedEvent, void, void>;
-    /**
-     * The changes of one locale: those that meet `bounds`, of one `layer`; with samples "f32" or as
+    /** The changes of one locale: those that meet `bounds`, of one `layer`; with samples "f32" or as
      * binary frames `data.samples` has the changed samples (Float32Array, null: ask `samples`).
      * Frames begin with `hello`, and have `data.polygons` as bytes (proto/feed.md).
      * @param {string} id @param {LocaleFeedOptions} [options]

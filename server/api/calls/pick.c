@@ -20,6 +20,7 @@
  */
 #include "api/calls.h"
 
+#include "api/drawing/camera_decode.h"
 #include "api/encode.h"
 #include "api/options.h"
 #include "terrain/field/heightfield_data.h"
@@ -58,25 +59,6 @@ struct picked {
     struct locale_hit hit;
     struct vec3 place; /* hit.at.point in the locale's frame */
 };
-
-static enum err_code decode_camera(const cJSON *json, struct camera *out, struct err *err)
-{
-    static const char *const members[] = {"eye", "target", "up", "fov_y_deg", NULL};
-    const cJSON *up = json_given(json, "up"), *fov = json_given(json, "fov_y_deg");
-
-    if (json_only_members(json, members, "/camera", err))
-        return err->code;
-    if (json_get_vec3(json_member(json, "eye"), &out->eye, err))
-        return err_at(err, "/camera/eye");
-    if (json_get_vec3(json_member(json, "target"), &out->target, err))
-        return err_at(err, "/camera/target");
-    out->up = pick_default_up(out);
-    if (up && json_get_vec3(up, &out->up, err))
-        return err_at(err, "/camera/up");
-    if (fov && json_get_number(fov, &out->fov_y_deg, err))
-        return err_at(err, "/camera/fov_y_deg");
-    return ERR_OK;
-}
 
 /* Is the view given in exactly one of the two ways, and what is picked in one of the four? */
 static enum err_code check_given(struct call *call, struct err *err)
@@ -135,10 +117,10 @@ static enum err_code decode_view(struct call *call, struct view *out, struct err
     const cJSON *camera = json_given(call->json, "camera");
     int depth = DEPTH_GL;
 
-    *out = (struct view){.is_matrix = !camera, .camera.fov_y_deg = PICK_FOV_Y_DEG};
+    *out = (struct view){.is_matrix = !camera};
     if (json_get_numbers(json_member(call->json, "viewport"), 2, &out->viewport.width_px, err))
         return err_at(err, "/viewport");
-    if (camera && decode_camera(camera, &out->camera, err))
+    if (camera && camera_of_json(camera, &out->camera, err))
         return err->code;
     if (!camera &&
         json_get_numbers(json_member(call->json, "inverse_view_projection"), 16, out->inverse, err))
@@ -770,17 +752,10 @@ enum err_code pick_get_answer(struct call *call, struct err *err)
 {
     static const char *const names[] = {"eye",   "target",    "up",   "fov_y_deg", "viewport",
                                         "pixel", "tile_side", "tile", "layer",     NULL};
-    struct pick_options options = {.view.camera.fov_y_deg = PICK_FOV_Y_DEG};
-    struct camera *camera = &options.view.camera;
+    struct pick_options options = {.view.is_matrix = false};
     double pixel[2];
 
-    if (options_open_query(call, names, err) ||
-        option_needed(call, "eye", 3, &camera->eye.x, err) ||
-        option_needed(call, "target", 3, &camera->target.x, err))
-        return err->code;
-    camera->up = pick_default_up(camera);
-    if (option_numbers(call, "up", 3, &camera->up.x, NULL, err) ||
-        option_number(call, "fov_y_deg", &camera->fov_y_deg, NULL, err) ||
+    if (options_open_query(call, names, err) || camera_of_query(call, &options.view.camera, err) ||
         option_needed(call, "viewport", 2, &options.view.viewport.width_px, err) ||
         option_needed(call, "pixel", 2, pixel, err) || check_view(&options.view, "", "", err) ||
         decode_options(call, &options, err))

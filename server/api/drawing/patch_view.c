@@ -1,5 +1,5 @@
 /*
- * GET …/patches/{patch}/view.png?width=&height=  ->  image/png
+ * GET …/patches/{patch}/view.png?width=&height=&eye=&target=&up=&fov_y_deg=  ->  image/png
  *
  * The current patch: its spheres, the models of its bodies, the ground around. The spheres are
  * copied by the sand thread and the picture is drawn by the processor, on a worker. A picture takes
@@ -9,6 +9,7 @@
  */
 #include "api/calls.h"
 
+#include "api/drawing/camera_decode.h"
 #include "api/options.h"
 #include "api/calls/patches.h"
 #include "sand/view/view.h"
@@ -116,11 +117,22 @@ static enum err_code draw(struct call *call, const struct patch_report *report,
     return err->code;
 }
 
+static bool has_camera(const struct call *call)
+{
+    for (size_t i = 0; i < call->query_count; i++)
+        if (!span_equals(call->query[i].name, "width") &&
+            !span_equals(call->query[i].name, "height"))
+            return true;
+    return false;
+}
+
 enum err_code patch_view_get_answer(struct call *call, struct err *err)
 {
-    static const char *const names[] = {"width", "height", NULL};
+    static const char *const names[] = {"width", "height",    "eye", "target",
+                                        "up",    "fov_y_deg", NULL};
     uint64_t width = WIDTH_DEFAULT, height = HEIGHT_DEFAULT;
     struct view_options options = {.camera = NULL};
+    struct camera camera;
     struct raster_bytes png = {0};
     struct patch_report *report;
     char *room;
@@ -132,6 +144,13 @@ enum err_code patch_view_get_answer(struct call *call, struct err *err)
     if ((double)width * (double)height > PIXELS_MAX)
         return err_limit(err, ERR_BAD_INPUT, PIXELS_MAX, (double)width * (double)height,
                          "a picture has at most %.0f pixels", PIXELS_MAX);
+    if (has_camera(call)) {
+        if (camera_of_query(call, &camera, err))
+            return err->code;
+        if (pick_camera_check(&camera, err))
+            return err->code = ERR_BAD_INPUT;
+        options.camera = &camera;
+    }
     report = patch_find(call, err);
     if (!report)
         return err->code;

@@ -10,7 +10,7 @@
  */
 #include "formats/polygon/glb_encode.h"
 
-#include "terrain/mesh/convex_split.h"
+#include "formats/polygon/polygon_triangles.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -154,72 +154,33 @@ uint64_t glb_polygons_bytes_max(const struct polygon_set *set)
            (uint64_t)set->starts[set->polygon_count] * (VERTEX_BYTES + TRIANGLE_BYTES);
 }
 
-/* Twice the area as a vector: M. Newell's sum over the edges. */
-static struct vec3 area_of(const struct polygon_set *set, const uint32_t *corners, uint32_t count)
-{
-    struct vec3 sum = {0, 0, 0}, base = set->vertices[corners[0]];
-
-    for (uint32_t i = 0; i < count; i++)
-        sum = vec3_add(sum, vec3_cross(vec3_sub(set->vertices[corners[i]], base),
-                                       vec3_sub(set->vertices[corners[(i + 1) % count]], base)));
-    return sum;
-}
-
-/* Counter-clockwise in the plane of its greatest area. */
-static void flatten(const struct polygon_set *set, const uint32_t *corners, uint32_t count,
-                    struct vec3 area, struct vec2 *out)
-{
-    struct vec3 base = set->vertices[corners[0]];
-    double x = fabs(area.x), y = fabs(area.y), z = fabs(area.z);
-
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 p = vec3_sub(set->vertices[corners[i]], base);
-
-        if (z >= x && z >= y)
-            out[i] = (struct vec2){area.z > 0 ? p.x : -p.x, p.y};
-        else if (x >= y)
-            out[i] = (struct vec2){area.x > 0 ? p.y : -p.y, p.z};
-        else
-            out[i] = (struct vec2){area.y > 0 ? p.z : -p.z, p.x};
-    }
-}
-
 static void add_polygon(struct surface *surface, const struct polygon_set *set, size_t polygon,
-                        struct split *split, struct vec2 *flat)
+                        struct polygon_cutter *cutter)
 {
-    const uint32_t *corners = set->corners + set->starts[polygon];
-    uint32_t count = set->starts[polygon + 1] - set->starts[polygon], triangles;
-    size_t first = surface->vertex_count;
+    const uint32_t *corners = set->corners + set->starts[polygon], *cut;
+    const uint32_t count = set->starts[polygon + 1] - set->starts[polygon];
+    const size_t first = surface->vertex_count;
     struct vec3 area, normal;
+    const uint32_t triangles = polygon_cut(cutter, set, polygon, &cut, &area);
 
-    if (count < 3 || count > SPLIT_CORNERS_MAX)
-        return;
-    area = area_of(set, corners, count);
-    if (!(vec3_length(area) > 0))
+    if (triangles == 0)
         return;
     normal = vec3_unit(area);
-    flatten(set, corners, count, area, flat);
-    split->corners[0] = 0;
-    split->corners[1] = 1;
-    split->corners[2] = 2;
-    triangles = count == 3 ? 1 : ring_triangulate(split, flat, count, 0);
-    for (uint32_t i = 0; triangles > 0 && i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         add_vertex(surface, set->vertices[corners[i]], normal);
     for (uint32_t t = 0; t < triangles; t++)
-        add_triangle(surface, first + split->corners[3 * t], first + split->corners[3 * t + 1],
-                     first + split->corners[3 * t + 2]);
+        add_triangle(surface, first + cut[3 * t], first + cut[3 * t + 1], first + cut[3 * t + 2]);
 }
 
 enum err_code glb_encode_polygons(const struct polygon_set *set, struct raster_bytes *out,
                                   struct err *err)
 {
     size_t corners = set->starts[set->polygon_count];
-    struct split *split = malloc(sizeof *split);
-    struct vec2 *flat = malloc(SPLIT_CORNERS_MAX * sizeof *flat);
+    struct polygon_cutter *cutter = polygon_cutter_create();
     struct box3 box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
     struct surface surface;
 
-    if (!split || !flat)
+    if (!cutter)
         err_set(err, ERR_NO_MEMORY, "no memory for a model");
     else if (surface_allocate(corners, 3 * corners, &surface, err) == ERR_OK) {
         for (size_t i = 0; i < corners; i++)
@@ -228,12 +189,11 @@ enum err_code glb_encode_polygons(const struct polygon_set *set, struct raster_b
         surface.middle =
             corners ? vec3_scale(vec3_add(box.min, box.max), 0.5) : (struct vec3){0, 0, 0};
         for (size_t i = 0; i < set->polygon_count; i++)
-            add_polygon(&surface, set, i, split, flat);
+            add_polygon(&surface, set, i, cutter);
         write_file(&surface, out, err);
         surface_free(&surface);
     }
-    free(split);
-    free(flat);
+    polygon_cutter_destroy(cutter);
     return err->code;
 }
 

@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <epoxy/egl.h>
@@ -56,8 +57,6 @@ struct context {
     void *kept;                  /* malloc; as long as `egl` */
     const atomic_bool *gives_up; /* of another owner; NULL: never */
 };
-
-static atomic_bool in_use;
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
@@ -97,6 +96,25 @@ void context_prepare(void)
 
 /* ---- libraries ------------------------------------------------------------------------------ */
 
+/*
+ * May memory that was written become code? Drivers compile shaders so. Where a sandbox refuses it
+ * (MemoryDenyWriteExecute, PR_SET_MDWE) llvmpipe does not notice, and the first patch ends the
+ * process.
+ */
+static enum err_code memory_check(struct err *err)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool is_allowed = page != MAP_FAILED && mprotect(page, bytes, PROT_READ | PROT_EXEC) == 0;
+
+    if (page != MAP_FAILED)
+        munmap(page, bytes);
+    return is_allowed ? ERR_OK
+                      : err_set(err, ERR_BUSY,
+                                "this process may not make memory executable "
+                                "(MemoryDenyWriteExecute), which OpenGL needs");
+}
+
 static enum err_code libraries_open(struct err *err)
 {
     /* They stay open: drivers do not like to be unloaded. */
@@ -134,7 +152,7 @@ static void on_message(GLenum source, GLenum type, GLuint id, GLenum severity, G
     if (type != GL_DEBUG_TYPE_ERROR && severity != GL_DEBUG_SEVERITY_HIGH)
         return;
     if (context->messages++ < MESSAGES_LOGGED_MAX)
-        log_warn("sand: OpenGL says (%u): %s", id, text);
+        log_warn("OpenGL says (%u): %s", id, text);
 }
 
 static void info_read(struct context_info *info)
@@ -320,7 +338,7 @@ static enum err_code context_open(struct context *context, struct err *err)
     context->errors = 0;
     if (!strcmp(context->word, "off"))
         return err_set(err, ERR_BUSY, "no OpenGL: it is switched off (--gpu off)");
-    if (libraries_open(err))
+    if (memory_check(err) || libraries_open(err))
         return err->code;
     extensions = eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
     if (!has_word(extensions, "EGL_EXT_platform_base"))
@@ -352,17 +370,15 @@ struct context *context_create(const char *word, unsigned options, struct err *e
         err_set(err, ERR_NO_MEMORY, "no memory for an OpenGL context");
         return NULL;
     }
-    CHECK(!atomic_exchange(&in_use, true));
     context->options = options;
     context->display = EGL_NO_DISPLAY;
     context->egl = EGL_NO_CONTEXT;
     snprintf(context->word, sizeof context->word, "%s", word);
     if (context_open(context, err)) {
-        atomic_store(&in_use, false);
         free(context);
         return NULL;
     }
-    log_info("sand: OpenGL %d.%d on %s, %s%s", context->info.major, context->info.minor,
+    log_info("OpenGL %d.%d on %s, %s%s", context->info.major, context->info.minor,
              context->info.renderer, context->info.platform,
              context->info.robust && !(context->options & CONTEXT_PLAIN) ? ", robust" : "");
     return context;
@@ -373,7 +389,6 @@ void context_destroy(struct context *context)
     if (!context)
         return;
     egl_close(context);
-    atomic_store(&in_use, false);
     free(context);
 }
 

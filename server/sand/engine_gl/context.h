@@ -5,7 +5,7 @@
  * A headless OpenGL context: core profile, 4.3 or later, with compute shaders, without a window.
  *
  * One thread creates it, uses it and destroys it: the context is current on that thread from
- * context_create to context_destroy. A process has one at a time (CHECKed).
+ * context_create to context_destroy. A thread has one at a time, a process several.
  */
 
 #include <stdatomic.h>

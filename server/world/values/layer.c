@@ -225,6 +225,7 @@ struct layer *layer_create_body(struct layer_body body, const struct layer *surf
     layer->role = LAYER_GROUND;
     layer->body = body;
     layer->mesh = mesh_ref(surface->mesh);
+    layer->polygons = polygons_ref(surface->polygons);
     layer->gravity = gravity;
     layer->space = surface->space;
     layer->is_moved = true;
