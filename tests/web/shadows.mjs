@@ -151,13 +151,14 @@ async function isSteady(page, daemon, check, frames) {
   }).map((p) => p.map((v) => Math.min(4080, Math.max(8, v))));
   const z = await heights(xy), points = xy.map((p, i) => [...p, z[i]]);
   const got = await page.evaluate(async ([all, n]) => {
-    const { kotaTerrain } = window, [texel] = kotaTerrain.cascades()[0].texel;
+    const { kotaTerrain } = window;
+    await kotaTerrain.sunlit({ points: all, isGround: true });
+    const [texel] = kotaTerrain.cascades()[0].texel;
     const jumps = [], drawn = kotaTerrain.counters().shadowMaps;
     let before = null, shadow = 0, eye = [1500, 1500, 700];
     for (let k = 0; k < n; k++) {
       eye = eye.map((v, i) => v + texel * [0.31, 0.23, 0.11][i]);
       kotaTerrain.setCamera({ eye, target: [2500, 2600, 300] });
-      await kotaTerrain.ready();
       const now = await kotaTerrain.sunlit({ points: all, isGround: true });
       if (before) now.forEach((v, i) => {
         if (Math.abs(v - before[i]) >= 1 / 64) jumps.push([k, i, before[i], v]);
@@ -284,9 +285,10 @@ async function pace(page, daemon, check) {
   check.equal(got, [false, true, true, false],
     "shadows go while frames would fall below 20 a second, and come back");
   await show(page, daemon.url, "highlands", [250, 20]);
+  await ask(page, "refined");
   check((await ask(page, "counters")).shadowed, "a view at rest has shadows");
   await page.locator("#layers-shown label", { hasText: "shadows" }).click();
-  await ask(page, "ready");
+  await ask(page, "refined");
   check(!(await ask(page, "counters")).shadowed, "and none where they are switched off");
   await page.locator("#layers-shown label", { hasText: "shadows" }).click();
   await show(page, daemon.url, "highlands", [250, -5]);

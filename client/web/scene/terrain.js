@@ -85,7 +85,7 @@ class Terrain {
   async #open() {
     try {
       this.gl ??= openContext(this.canvas);
-      this.isSoftware = isSoftware(this.gl);
+      this.isSoftware = this.pace.isSlow = isSoftware(this.gl);
       this.n ??= this.isSoftware ? 127 : 255;
       this.ground = await Ground.make(this.gl);
       this.shadows = await Shadows.make(this.gl, 2048, this.isSoftware ? 512 : 1024);
@@ -270,9 +270,7 @@ class Terrain {
     const { eye } = this.camera;
     const came = this.clipmap.update(eye, this.above,
       eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
-    const turned = this.#standing !== this.stood && !this.rest.isOn; // by a mouse
-    const inMotion = moving || (this.pace.isSlow && turned);
-    this.stood = this.#standing;
+    const inMotion = moving || (this.pace.isSlow && !this.rest.isOn); // a mouse turns, or sand moves
     const shade = this.#shade(inMotion);
     this.whole = came.whole && !came.fading && (inMotion || shade.isWhole);
     this.#settle(moving, came);
@@ -532,6 +530,14 @@ class Terrain {
     while (!this.rest.isWhole) await new Promise((done) => { setTimeout(done, 50); });
   }
 
+  /** Which share of the sun reaches places, as in a picture at rest. */
+  async sunlit(o) {
+    await this.ready();
+    for (let shade = this.#shade(false); !shade.isWhole; shade = this.#shade(false))
+      await Promise.all([...shade.wanted.values()].map((place) => this.cache.load(place)));
+    return sunlitAt(this, o);
+  }
+
   setGrid(n, o) {
     this.n = n;
     if (!this.field || this.#isBare) return;
@@ -590,7 +596,7 @@ class Terrain {
       setCamera: (c) => this.setCamera(c), setGrid: (n, o) => this.setGrid(n, o),
       sand: () => this.sand(), ready: () => this.ready(),
       refined: () => this.refined(), fly: (o) => this.fly(o),
-      compare: (o) => compare(this, o), sunlit: (o) => sunlitAt(this, o),
+      compare: (o) => compare(this, o), sunlit: (o) => this.sunlit(o),
       cascades: () => this.shadows.cascades.map(({ radius, texel, placed, level }) =>
         ({ radius, texel, placed, level })),
       hitOf: (pixel) => this.hitOf(pixel) };
