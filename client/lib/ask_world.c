@@ -191,6 +191,23 @@ struct kota_request *kota_put_locale(const char *id, const char *manifest)
     return request;
 }
 
+struct kota_request *kota_post_locale(const char *id, const char *from)
+{
+    struct kota_request *request = ask_write("POST", "/v1/locales");
+    struct text body = {0};
+
+    text_adds(&body, "{\"id\":");
+    text_add_json(&body, id);
+    text_adds(&body, ",\"from\":");
+    text_add_json(&body, from);
+    text_adds(&body, "}");
+    kota_request_body(request, "application/json", text_string(&body), strlen(text_string(&body)));
+    if (request)
+        request->path.is_broken |= body.is_broken;
+    text_free(&body);
+    return request;
+}
+
 struct kota_request *kota_delete_locale(const char *id)
 {
     return ask_write("DELETE", LOCALE, id);

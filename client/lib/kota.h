@@ -365,6 +365,8 @@ struct kota_request *kota_locales_next(struct kota_answer *answer);
 struct kota_request *kota_locale(const char *id);
 /* manifest: a JSON object as text; NULL: "{}". */
 struct kota_request *kota_put_locale(const char *id, const char *manifest);
+/* A locale that shares the ground of another one: "arena", "arena@pin" or "arena@revision". */
+struct kota_request *kota_post_locale(const char *id, const char *from);
 struct kota_request *kota_delete_locale(const char *id);
 /* format "f32", "png16", "obj"; NULL: as the layer is. The headers have cols, rows, spacing … */
 struct kota_request *kota_layer(const char *locale, const char *layer, const char *format);

@@ -290,10 +290,15 @@ export class Kota {
   }
 
   /** Makes a locale, or replaces its manifest.
-   * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
-   * @returns {Promise<Locale>} */
+   * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options] @returns {Promise<Locale>} */
   putLocale(id, manifest, options = {}) {
     return this.#write("PUT", place(id), options, { json: manifest });
+  }
+
+  /** A fork of "arena", "arena@pin" or "arena@revision". @param {string} id @param {string} from
+   * @param {import("./kota_types.js").ForkOptions} [options] @returns {Promise<Locale>} */
+  postLocale(id, from, { title, placement, ...options } = {}) {
+    return this.#write("POST", "/v1/locales", options, { json: { id, from, title, placement } });
   }
 
   /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
@@ -301,8 +306,7 @@ export class Kota {
     return this.#write("DELETE", place(id), options);
   }
 
-  /** The values of a locale that are kept under names.
-   * @param {string} id @param {ReadOptions} [options]
+  /** The values of a locale that are kept under names. @param {string} id @param {ReadOptions} [options]
    * @returns {Promise<{locale: string, revision: number, pins: Pin[]}>} */
   pins(id, options = {}) {
     return this.#read(`${place(id)}/pins`, options);
@@ -314,8 +318,7 @@ export class Kota {
   }
 
   /** Keeps the locale as it is under a name, for `at` of its reads.
-   * @param {string} id @param {string} pin @param {WriteOptions} [options]
-   * @returns {Promise<Pin>} */
+   * @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<Pin>} */
   putPin(id, pin, options = {}) {
     return this.#write("PUT", `${place(id)}/pins/${encodeURIComponent(pin)}`, options);
   }
@@ -340,8 +343,7 @@ export class Kota {
   }
 
   /** Brings the locale back to a pin, as its next revision.
-   * @param {string} id @param {string} pin @param {WriteOptions} [options]
-   * @returns {Promise<Locale>} */
+   * @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<Locale>} */
   restorePin(id, pin, options = {}) {
     return this.#write("POST", `${place(id)}/pins/${encodeURIComponent(pin)}/restore`, options);
   }

@@ -126,6 +126,8 @@
  * @property {string} id
  * @property {string|null} title
  * @property {number} revision
+ * @property {string} [from]  of a fork: "arena@start"
+ * @property {number} [from_revision]
  * @property {number[]} gravity
  * @property {{translation: number[], rotation: number[]}} placement
  * @property {{min: number[], max: number[]}|null} bounds
@@ -136,6 +138,8 @@
  * @property {any[]} layers
  * @property {number} memory_bytes
  */
+
+/** @typedef {WriteOptions & {title?: string, placement?: Manifest["placement"]}} ForkOptions */
 
 /**
  * As a list has it: layers only where they were asked for.

@@ -11,6 +11,7 @@
     X(locales_get)                                                                                 \
     X(locale_get)                                                                                  \
     X(locale_put)                                                                                  \
+    X(locales_post)                                                                                \
     X(locale_delete)                                                                               \
     X(pins_get)                                                                                    \
     X(pin_get)                                                                                     \

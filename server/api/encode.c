@@ -285,6 +285,12 @@ void encode_locale_open(struct json_writer *w, const struct locale *locale, bool
         json_null(w);
     json_key(w, "revision");
     json_integer(w, locale->revision);
+    if (locale->manifest.from[0] != '\0') {
+        json_key(w, "from");
+        json_string(w, locale->manifest.from);
+        json_key(w, "from_revision");
+        json_integer(w, locale->manifest.from_revision);
+    }
     if (locale->transform_seq > 0) {
         json_key(w, "transform_seq");
         json_integer(w, locale->transform_seq);

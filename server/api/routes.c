@@ -68,6 +68,8 @@ const struct api_route api_routes[] = {
     READ("calls", "/v1", calls_get, "The calls of this daemon, with their names."),
     READ_ON_WORKER("locales", "/v1/locales", locales_get, "The locales, by id, a page at a time."),
     READ("locale", LOCALE, locale_get, "One locale."),
+    WRITE("postLocale", LOCALES, METHOD_POST, "/v1/locales", locales_post, HTTP_ON_LOOP, 4 * KIB,
+          "Makes a locale that shares the ground of another one."),
     WRITE("putLocale", LOCALES, METHOD_PUT, LOCALE, locale_put, HTTP_ON_WORKER, 64 * KIB,
           "Makes a locale, or gives an old one a new manifest."),
     WRITE("deleteLocale", LOCALES, METHOD_DELETE, LOCALE, locale_delete, HTTP_ON_LOOP, KIB,

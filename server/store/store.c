@@ -478,8 +478,9 @@ void store_stats(struct store *store, struct store_stats *out)
 void store_behind(const struct store *store, struct store_behind *out)
 {
     out->tiles = store->cache.behind_tiles;
-    out->log_bytes = store->cache.pending_bytes - store->cache.polygon_bytes;
-    out->edits = store->cache.pending_count - store->cache.polygon_edits;
+    out->log_bytes =
+        store->cache.pending_bytes - store->cache.polygon_bytes - store->cache.left_bytes;
+    out->edits = store->cache.pending_count - store->cache.polygon_edits - store->cache.left_edits;
     out->polygon_edits = store->cache.polygon_edits;
     out->polygon_bytes = store->cache.polygon_bytes;
 }

@@ -42,7 +42,8 @@ enum {
     STORE_OP_ID_MAX = 128,    /* characters of an op_id */
     STORE_SOURCE_MAX = 32,    /* characters of an edit's source */
     STORE_REQUEST_BYTES = 32, /* of the hash of a request */
-    STORE_HASH_BYTES = 32
+    STORE_HASH_BYTES = 32,
+    STORE_ORIGIN_MAX = 2 * STORE_ID_MAX + 1 /* characters of "locale@pin" */
 };
 
 /* NORMAL loses acknowledged edits in a power cut: it is there for the test that shows it. */
@@ -91,7 +92,9 @@ struct store_locale {
     enum triangulation triangulation;
     bool has_geo;
     double geo_lat_deg, geo_lng_deg;
-    uint32_t crs;           /* an EPSG code; 0: none; only without geo */
+    uint32_t crs;                      /* an EPSG code; 0: none; only without geo */
+    char origin[STORE_ORIGIN_MAX + 1]; /* of a fork: what it was made of, "" else */
+    uint64_t origin_revision;
     uint64_t transform_seq; /* only from store_load; written by store_put_transform_seq */
 };
 
@@ -237,6 +240,21 @@ enum err_code store_drop_pin(struct store *store, const char *locale, const char
                              struct err *err);
 
 /*
+ * Puts the layers of another locale, as they are (pin NULL) or as a pin has them, into a locale
+ * that has none. Tiles are shared (store_bases.c), and files of meshes; O(layers). Edits of
+ * polygons that are only in the log are not in it: such a mesh is to be put (store_put_layer).
+ */
+enum err_code store_put_fork(struct store *store, const char *locale, const char *from,
+                             const char *pin, struct err *err);
+
+/* Does some layer share the tiles of another locale? */
+bool store_has_forks(const struct store *store);
+
+/* The number of locales, one a fork of the next, in whose rows a tile of the layer may be; 0: it
+ * has all its own. */
+unsigned store_base_depth(const struct store *store, const char *locale, const char *layer);
+
+/*
  * Appends a row to the log and, with `past`, to the history; sets the locale's revision, and marks
  * the tiles that its samples touch as stale.
  */
@@ -368,7 +386,10 @@ uint64_t store_past_bytes(const struct store_past *past, const struct store_pack
 
 /* ---- logged edits that are not in tiles or files --------------------------------------------- */
 
-/* Counts of logged edits that are not in tiles yet; edits of polygons apart. O(1). */
+/*
+ * Counts of logged edits that are to be written to tiles; edits of polygons apart. Edits of forks
+ * that the last store_materialise left in the log, because they are few, are not counted. O(1).
+ */
 struct store_behind {
     uint64_t tiles, log_bytes, edits;
     uint64_t polygon_edits, polygon_bytes;
@@ -428,8 +449,10 @@ struct store_loaded_layer {
     struct heightfield *field;
     struct mesh *mesh; /* over the mapped file; rebuilt where the log has edits of it */
     struct polygon_set polygons;
-    bool is_behind;  /* it has */
-    bool is_current; /* of a pin: the mesh is that of the locale's layer; mesh is NULL then */
+    bool is_behind;     /* it has */
+    bool is_current;    /* of a pin: the mesh is that of the locale's layer; mesh is NULL then */
+    const char *shares; /* of a fork: the mesh is that of the layer of the same id in this locale,
+                           which came before; mesh is NULL then. NULL: no */
     double gravity[3];
     bool has_pose;
     struct store_pose pose;

@@ -14,6 +14,7 @@
  *   store_poses.c       poses of moved layers
  *   store_pins.c        values of locales that are kept under names
  *   store_history.c     who made each revision, and what was there before
+ *   store_bases.c       values of locales whose tiles forks share
  *   store_applied.c     the applied position in a shared log
  *   store_check.c       models, store_check
  */
@@ -49,8 +50,8 @@ enum {
 struct row_cache_locale {
     struct store_locale row;
     uint64_t applied_rev, log_first, log_last;
-    uint64_t log_next; /* store_load: the next revision of its log */
-    uint32_t layers;
+    uint64_t log_next;              /* store_load: the next revision of its log */
+    uint32_t layers, left_edits;    /* left: of its pending rows, those that are left */
     bool is_damaged;                /* found by store_load: its tiles and files are not written */
     struct row_cache_layer *first;  /* in the order of their positions */
     size_t at;                      /* in locales */
@@ -68,15 +69,21 @@ struct row_cache_layer {
     struct heightfield_spec spec; /* STORE_HEIGHTFIELD; triangulation is the locale's */
     double gravity[3];            /* STORE_MESH */
     uint8_t mesh[STORE_HASH_BYTES], polygons[STORE_HASH_BYTES];
+    char base[STORE_ID_MAX + 1]; /* tiles without a row are those of this locale's layer of the same
+                                    id, in its pin "/base_revision"; "": each has a row */
+    uint64_t base_revision;
+    uint64_t since; /* with a base: rows before that revision are of another layer */
     uint64_t
         *behind; /* bit ty · tile_cols + tx: samples of that tile are in the log only; or NULL */
     uint64_t behind_count;
+    bool is_left; /* its samples stay in the log by the last store_materialise */
 };
 
 struct row_cache_pin {
     char name[STORE_ID_MAX + 1];
     struct store_locale value; /* the locale's id, the pin's revision, the manifest then */
     uint32_t layers;
+    uint32_t named; /* layers, of locales and of pins, whose base it is */
 };
 
 struct row_cache_pin_layer {
@@ -92,6 +99,7 @@ struct row_cache_pending {
     uint64_t sequence, revision;
     char locale[STORE_ID_MAX + 1], layer[STORE_ID_MAX + 1];
     bool is_of_polygons;
+    bool is_left;            /* in the log, by the last store_materialise */
     uint64_t bytes;          /* of its data */
     struct sample_rect rect; /* of samples */
 };
@@ -119,6 +127,8 @@ struct row_cache {
     uint64_t behind_tiles, pending_bytes;
     size_t polygon_edits;   /* of the pending rows */
     uint64_t polygon_bytes; /* of pending_bytes */
+    size_t left_edits;      /* of the pending rows */
+    uint64_t left_bytes;    /* of pending_bytes */
 };
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -285,8 +295,9 @@ enum err_code row_cache_write_locale(struct store *store, const struct row_cache
 
 /* Binds title, gravity, translation, rotation, open_sky, triangulation, geo from `at` on. */
 void bind_manifest(sqlite3_stmt *write, int at, const struct store_locale *v);
-/* Binds a layer's values as ?1 to ?12, in the order of LAYER_VALUES. */
+/* Binds a layer's values as ?1 to ?12, in the order of LAYER_VALUES; its base as the next three. */
 void bind_layer(sqlite3_stmt *write, const struct row_cache_layer *layer);
+void bind_base(sqlite3_stmt *write, int at, const struct row_cache_layer *layer);
 #define LAYER_VALUES                                                                               \
     "locale, id, position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, polygons"
 
@@ -381,13 +392,50 @@ enum err_code pins_keep_mesh(struct store *store, const struct row_cache_layer *
 enum err_code pins_keep_layer(struct store *store, const struct row_cache_layer *layer,
                               struct err *err);
 
-/* Removes the pins of a locale that is deleted. */
+/* Removes the pins of a locale that is deleted, and what only they needed; not those that are
+ * bases. */
 enum err_code pins_drop_locale(struct store *store, const char *locale, struct err *err);
 
-/* Reports kept tiles of no locale. */
-enum err_code pins_check(struct store *store,
-                         void (*report)(void *context, const char *locale, const char *message),
-                         void *context, struct err *err);
+/* Removes a pin, which is there, and what no other pin needs. */
+enum err_code pins_drop(struct store *store, const char *locale, const char *name, struct err *err);
+
+/* Writes the row of a pin that is in the cache, and the rows of its layers. */
+enum err_code pins_write_count(struct store *store, struct err *err);
+enum err_code pins_write(struct store *store, const struct row_cache_pin *pin, struct err *err);
+enum err_code pins_write_layer(struct store *store, const struct row_cache_pin_layer *pinned,
+                               struct err *err);
+
+/* The pin of that name, or the layer of one; NULL: none. */
+struct row_cache_pin *pins_find(struct row_cache *cache, const char *locale, const char *name);
+const struct row_cache_pin_layer *pins_find_layer(const struct row_cache *cache, const char *locale,
+                                                  const char *pin, const char *id);
+
+/* ---- store_bases.c --------------------------------------------------------------------------- */
+
+/* Is it a base, and no pin that has a name? */
+bool base_is(const struct row_cache_pin *pin);
+
+/* The layer of the base that a layer names; NULL: it names none, or that is not there. */
+const struct row_cache_pin_layer *base_of(const struct row_cache *cache,
+                                          const struct row_cache_layer *layer);
+
+/* A layer that names a base comes (1), or goes (-1). */
+void base_count(struct row_cache *cache, const struct row_cache_layer *layer, int change);
+
+/* Removes the bases that no layer names. */
+enum err_code bases_sweep(struct store *store, struct err *err);
+
+/*
+ * A tile as the base of a layer has it: its samples, without a gap. samples_m[rows][cols]
+ * ERR_DAMAGED, ERR_NO_MEMORY
+ */
+enum err_code base_read_tile(struct store *store, const struct row_cache_layer *layer, uint32_t tx,
+                             uint32_t ty, float *samples_m, struct err *err);
+
+/* Reports layers whose base is not there, and bases that no layer names. */
+void bases_check(struct store *store,
+                 void (*report)(void *context, const char *locale, const char *message),
+                 void *context);
 
 /* ---- store_history.c ------------------------------------------------------------------------- */
 
@@ -462,27 +510,51 @@ struct tile_row {
     bool is_there, is_kept; /* kept: in kept_tile */
 };
 
-/* A state of a layer, newer than the one that is loaded next, which shares its tiles. */
+/* A state of a layer, with which others that are loaded later share tiles. */
 struct tiles_loaded {
     struct heightfield *field; /* a reference; NULL: none */
     struct tile_row *rows;     /* malloc */
     uint64_t revision;
+    const struct heightfield *base; /* borrowed, of tiles without a row; NULL: there are none */
 };
 void tiles_loaded_free(struct tiles_loaded *loaded);
+/* A copy with references of its own. False without memory. */
+bool tiles_loaded_copy(const struct tiles_loaded *from, struct tiles_loaded *out);
 
 /*
- * pin     NULL: the layer as it is. Else of that pin: its tiles are shared with *loaded where they
- *         are the same.
- * loaded  NULL, or the state before; out: this one
+ * pin     NULL: the layer as it is. Else of that pin
+ * loaded  NULL, or another state of the layer, whose tiles are shared where they are the same; out:
+ *         this one
+ * base    of a layer that names one, else NULL
  */
 struct heightfield *tiles_load(struct store *store, struct tile_readers *readers,
                                const struct row_cache_layer *layer,
                                const struct row_cache_pin_layer *pin,
                                enum triangulation triangulation, struct tiles_loaded *loaded,
-                               struct err *err);
+                               const struct tiles_loaded *base, struct err *err);
+
+/* The heightfields of all bases, for a load: each once, shared by those that name it. */
+struct bases;
+struct bases *bases_load(struct store *store, struct tile_readers *readers, struct err *err);
+void bases_free(struct bases *bases); /* NULL is fine */
+/*
+ * The base of a layer: ERR_OK, and *out is NULL where it names none. ERR_DAMAGED: it cannot be
+ * read.
+ */
+enum err_code bases_find(const struct bases *bases, const struct row_cache_layer *layer,
+                         const struct tiles_loaded **out, struct err *err);
+/* The last base made of a layer, whose tiles it may share; NULL: none. */
+const struct tiles_loaded *bases_last(const struct bases *bases,
+                                      const struct row_cache_layer *layer);
+
+/* Reports kept tiles that no pin needs. */
+enum err_code pins_check(struct store *store,
+                         void (*report)(void *context, const char *locale, const char *message),
+                         void *context, struct err *err);
 
 /* One row's samples out of the log, rect.cols · rect.rows of them. */
 struct overlay {
+    uint64_t revision;
     struct sample_rect rect;
     float *heights_m; /* malloc */
 };

@@ -19,6 +19,7 @@
  */
 #include "store/store_data.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 
 #include <stdio.h>
@@ -31,6 +32,9 @@ struct load {
     struct store *store;
     const struct store_sink *sink;
     struct tile_readers *readers;
+    struct bases *bases;
+    const struct row_cache_layer **meshes; /* of locales that the sink has, without logged edits */
+    size_t mesh_count, mesh_room;
     struct err *err;
     uint64_t damages;
     struct err lost; /* damage of no known locale */
@@ -242,8 +246,12 @@ struct states {
     size_t count, room;
 };
 
-static struct tiles_loaded *state_of(struct states *states, const char *id)
+static struct tiles_loaded *state_of(const struct load *load, struct states *states,
+                                     const struct row_cache_layer *layer)
 {
+    const struct tiles_loaded *base;
+    const char *id = layer->id;
+
     for (size_t i = 0; i < states->count; i++)
         if (strcmp(states->at[i].id, id) == 0)
             return &states->at[i].loaded;
@@ -258,6 +266,9 @@ static struct tiles_loaded *state_of(struct states *states, const char *id)
     }
     memset(&states->at[states->count], 0, sizeof *states->at);
     snprintf(states->at[states->count].id, sizeof states->at->id, "%s", id);
+    base = bases_last(load->bases, layer);
+    if (base)
+        tiles_loaded_copy(base, &states->at[states->count].loaded);
     return &states->at[states->count++].loaded;
 }
 
@@ -280,12 +291,57 @@ static bool is_current(const struct row_cache *cache, const struct row_cache_pin
     return true;
 }
 
+/* Does the log have edits of a mesh's polygons that its files do not have? */
+static bool has_logged_edits(const struct row_cache *cache, const struct row_cache_layer *layer)
+{
+    for (size_t i = 0; i < cache->pending_count; i++)
+        if (cache->pending[i].is_of_polygons && strcmp(cache->pending[i].layer, layer->id) == 0 &&
+            strcmp(cache->pending[i].locale, layer->locale) == 0)
+            return true;
+    return false;
+}
+
+/* Of a fork: a locale that the sink has, whose layer of the same id has the same files. */
+static const char *locale_with_mesh(const struct load *load, const struct row_cache_layer *layer)
+{
+    const struct row_cache *cache = &load->store->cache;
+
+    if (!row_cache_locale(cache, layer->locale)->row.origin[0] || has_logged_edits(cache, layer))
+        return NULL;
+    for (size_t i = 0; i < load->mesh_count; i++) {
+        const struct row_cache_layer *other = load->meshes[i];
+
+        if (memcmp(other->mesh, layer->mesh, sizeof layer->mesh) == 0 &&
+            memcmp(other->polygons, layer->polygons, sizeof layer->polygons) == 0 &&
+            memcmp(other->gravity, layer->gravity, sizeof layer->gravity) == 0 &&
+            other->role == layer->role && strcmp(other->id, layer->id) == 0)
+            return other->locale;
+    }
+    return NULL;
+}
+
+/* Notes the meshes of a locale that the sink has got; without memory they are not shared. */
+static void note_meshes(struct load *load, const struct row_cache_locale *locale)
+{
+    for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next) {
+        void *items = load->meshes;
+
+        if (layer->kind != STORE_MESH || has_logged_edits(&load->store->cache, layer) ||
+            locale_with_mesh(load, layer) ||
+            !array_reserve(&items, &load->mesh_room, load->mesh_count + 1, sizeof *load->meshes))
+            continue;
+        load->meshes = items;
+        load->meshes[load->mesh_count++] = layer;
+    }
+}
+
 /* pin NULL: the layer as it is. */
 static enum err_code load_layer(struct load *load, enum triangulation triangulation,
                                 const struct row_cache_layer *from,
                                 const struct row_cache_pin_layer *pin, struct states *states,
                                 struct store_loaded_layer *out, struct err *err)
 {
+    const struct tiles_loaded *base;
     struct err reason;
 
     memset(out, 0, sizeof *out);
@@ -295,12 +351,15 @@ static enum err_code load_layer(struct load *load, enum triangulation triangulat
     out->role = from->role;
     memcpy(out->gravity, from->gravity, sizeof out->gravity);
     if (from->kind == STORE_HEIGHTFIELD) {
+        if (bases_find(load->bases, from, &base, err))
+            return err->code;
         out->field = tiles_load(load->store, load->readers, from, pin, triangulation,
-                                state_of(states, from->id), err);
+                                state_of(load, states, from), base, err);
         return out->field ? ERR_OK : err->code;
     }
     out->is_current = pin && is_current(&load->store->cache, pin);
-    if (out->is_current)
+    out->shares = pin ? NULL : locale_with_mesh(load, from);
+    if (out->is_current || out->shares)
         return ERR_OK;
     if (files_load_mesh(load->store, from->mesh, &out->mesh, &reason) ||
         files_load_polygons(load->store, from->polygons, &out->polygons, &reason) ||
@@ -369,7 +428,7 @@ static enum err_code load_pins(struct load *load, const char *locale, struct sta
     size_t made = 0;
 
     for (size_t i = 0; i < cache->pin_count; i++)
-        made += strcmp(cache->pins[i].value.id, locale) == 0;
+        made += strcmp(cache->pins[i].value.id, locale) == 0 && !base_is(&cache->pins[i]);
     err->code = ERR_OK;
     if (made == 0)
         return ERR_OK;
@@ -377,7 +436,7 @@ static enum err_code load_pins(struct load *load, const char *locale, struct sta
     if (!*pins)
         return err_set(err, ERR_NO_MEMORY, "no memory to load pins");
     for (size_t i = 0; i < cache->pin_count; i++)
-        if (strcmp(cache->pins[i].value.id, locale) == 0)
+        if (strcmp(cache->pins[i].value.id, locale) == 0 && !base_is(&cache->pins[i]))
             (*pins)[(*count)++].pin = &cache->pins[i];
     qsort(*pins, *count, sizeof **pins, newest_first);
     for (size_t i = 0; i < *count; i++)
@@ -435,7 +494,9 @@ static enum err_code load_locale(struct load *load, struct row_cache_locale *loc
             *load->err = err;
         else
             report(load, locale->row.id, err.msg);
-    } else if (!give_locale(load, locale, layers, count, pins, pin_count) && !load->err->code) {
+    } else if (give_locale(load, locale, layers, count, pins, pin_count)) {
+        note_meshes(load, locale);
+    } else if (!load->err->code) {
         err_set(load->err, ERR_INTERNAL, "the load was ended");
     }
     for (size_t i = 0; i < count; i++)
@@ -522,10 +583,12 @@ static enum err_code load_all(struct load *load)
         applied_check(load->store, report, load, load->err) ||
         pins_check(load->store, report, load, load->err))
         return load->err->code;
+    bases_check(load->store, report, load);
     if (poses_without_locale(load->store) != 0)
         report(load, "", "table pose: it cannot be read, or a pose belongs to no locale");
     load->readers = tile_readers_open(load->store, load->err);
-    if (!load->readers)
+    load->bases = load->readers ? bases_load(load->store, load->readers, load->err) : NULL;
+    if (!load->bases)
         return load->err->code;
     for (size_t i = 0; i < cache->locale_count; i++)
         if (load_locale(load, cache->locales[i]))
@@ -542,6 +605,8 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
     if (store->is_read_only) /* another process may write: one state for all reads */
         sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL);
     load_all(&load);
+    bases_free(load.bases);
+    free(load.meshes);
     tile_readers_close(load.readers);
     if (store->is_read_only)
         sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);

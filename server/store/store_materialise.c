@@ -8,12 +8,22 @@
  * load applies the logged samples; to apply samples that a tile has already changes nothing.
  *
  * Rows stay in the log without their samples, for diffs and repeats, up to log_rows_max a locale.
+ *
+ * A fork's tiles are worth a row only when much of them has changed: of a thousand forks with one
+ * edit each, the tiles would be a thousand times 264 KB beside some hundred bytes of samples. So
+ * the samples of a fork's layer stay in the log until they have a quarter of the bytes of the tiles
+ * that they touch. All of a layer's stale tiles are written, or none.
  */
 #include "store/store_data.h"
 
 #include "base/check.h"
 
 #include <string.h>
+
+enum {
+    LEFT_SHARE = 4,       /* of the tiles' bytes, at most, are left in the log */
+    LEFT_ROW_BYTES = 1024 /* that a row costs beside its samples, in memory and in a load */
+};
 
 static bool is_behind(const struct row_cache_layer *layer, size_t tile)
 {
@@ -45,17 +55,58 @@ static bool is_whole(const void *context, const struct row_cache_pending *row)
 {
     struct store *store = (struct store *)(uintptr_t)context; /* only to look up */
     const struct row_cache_locale *locale = row_cache_locale(&store->cache, row->locale);
+    const struct row_cache_layer *layer;
 
-    return !row->is_of_polygons && (!locale || !locale->is_damaged);
+    if (row->is_of_polygons || (locale && locale->is_damaged))
+        return false;
+    if (!locale || locale->left_edits == 0)
+        return true;
+    layer = row_cache_layer(&store->cache, row->locale, row->layer);
+    return !layer || !layer->is_left;
 }
 
-/* The first revision of a locale whose edit of polygons is only in the log, or `otherwise`. */
+/* Are a fork's logged samples little beside its stale tiles? */
+static bool has_little(const struct store *store, const struct row_cache_locale *locale,
+                       const struct row_cache_layer *layer)
+{
+    const struct row_cache *cache = &store->cache;
+    const uint64_t tile_bytes = 257 * 257 * sizeof(float);
+    uint64_t bytes = 0;
+
+    if (!layer->base[0] || locale->log_last - locale->log_first >= store->log_rows_max)
+        return false; /* a log is not shortened before samples that are only there */
+    for (size_t i = 0; i < cache->pending_count; i++)
+        if (strcmp(cache->pending[i].layer, layer->id) == 0 &&
+            strcmp(cache->pending[i].locale, layer->locale) == 0)
+            bytes += cache->pending[i].bytes + LEFT_ROW_BYTES;
+    return bytes * LEFT_SHARE < layer->behind_count * tile_bytes;
+}
+
+static void leave_in_log(struct row_cache *cache, struct row_cache_layer *layer)
+{
+    struct row_cache_locale *locale = row_cache_locale(cache, layer->locale);
+
+    layer->is_left = true;
+    for (size_t i = 0; i < cache->pending_count; i++) {
+        struct row_cache_pending *row = &cache->pending[i];
+
+        if (row->is_left || strcmp(row->layer, layer->id) != 0 ||
+            strcmp(row->locale, layer->locale) != 0)
+            continue;
+        row->is_left = true;
+        locale->left_edits++;
+        cache->left_edits++;
+        cache->left_bytes += row->bytes;
+    }
+}
+
+/* The first revision of a locale whose samples or polygons are only in the log, or `otherwise`. */
 static uint64_t first_needed(const struct store *store, const char *locale, uint64_t otherwise)
 {
     for (size_t i = 0; i < store->cache.pending_count; i++) {
         const struct row_cache_pending *row = &store->cache.pending[i];
 
-        if (row->is_of_polygons && strcmp(row->locale, locale) == 0)
+        if (strcmp(row->locale, locale) == 0)
             return row->revision < otherwise ? row->revision : otherwise;
     }
     return otherwise;
@@ -94,8 +145,12 @@ static enum err_code write_all(struct store *store, store_field_of field_of, voi
         for (struct row_cache_layer *layer = locale->first; layer; layer = layer->next) {
             const struct heightfield *field;
 
-            if (!layer->behind || locale->is_damaged)
+            if (!layer->behind || layer->is_left || locale->is_damaged)
                 continue;
+            if (has_little(store, locale, layer)) {
+                leave_in_log(cache, layer);
+                continue;
+            }
             field = field_of(context, layer->locale, layer->id);
             if (!field)
                 row_cache_clear_behind(cache, layer);
@@ -108,7 +163,7 @@ static enum err_code write_all(struct store *store, store_field_of field_of, voi
     for (size_t i = 0; i < cache->locale_count; i++) {
         struct row_cache_locale *locale = cache->locales[i];
 
-        if (locale->is_damaged)
+        if (locale->is_damaged || locale->left_edits > 0)
             continue;
         if (locale->applied_rev != locale->row.revision) {
             locale->applied_rev = locale->row.revision;

@@ -69,6 +69,7 @@ struct keeping {
     const struct row_cache_layer *layer;
     uint32_t tx, ty, cols, rows;
     int64_t number;
+    bool is_of_base;   /* it has no row */
     uint64_t revision; /* of its row */
     float *samples_m;  /* [rows][cols], with the samples of the log up to `cursor` */
     size_t cursor;     /* in the list of pending rows */
@@ -90,7 +91,7 @@ static bool next_touching(const struct keeping *k, uint64_t revision_max, size_t
     return false;
 }
 
-/* The row's samples, verified. */
+/* The samples of the row, or of the base where there is none, verified. */
 static enum err_code read_tile(struct keeping *k, struct err *err)
 {
     size_t bytes;
@@ -115,6 +116,17 @@ static enum err_code read_tile(struct keeping *k, struct err *err)
     rc = sqlite3_step(read);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return store_write_error(k->store, rc, "a tile cannot be read", err);
+    if (rc == SQLITE_DONE && k->layer->base[0]) {
+        sqlite3_reset(read);
+        k->is_of_base = true;
+        if (!next_touching(k, UINT64_MAX, &(size_t){0})) { /* its base is all that pins need */
+            k->revision = UINT64_MAX;
+            return ERR_OK;
+        }
+        if (base_read_tile(k->store, k->layer, k->tx, k->ty, k->samples_m, err))
+            k->store->has_failed = true;
+        return err->code;
+    }
     if (rc == SQLITE_DONE || sqlite3_column_int(read, 2) != 1 ||
         !column_bytes(read, 3, k->samples_m, bytes)) {
         sqlite3_reset(read);
@@ -197,7 +209,7 @@ static enum err_code keep(struct keeping *k, const uint64_t *pins, size_t count,
     if (first == count)
         return ERR_OK;
     later = 0;
-    if (!next_touching(k, pins[first], &later) && keep_row(k, err))
+    if (!k->is_of_base && !next_touching(k, pins[first], &later) && keep_row(k, err))
         return err->code;
     for (size_t i = first; i < count; i++) {
         if (go_on_to(k, pins[i], &any, err))
@@ -233,8 +245,7 @@ enum err_code pins_keep_tile(struct store *store, const struct row_cache_layer *
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static enum err_code write_pin(struct store *store, const struct row_cache_pin *pin,
-                               struct err *err)
+enum err_code pins_write(struct store *store, const struct row_cache_pin *pin, struct err *err)
 {
     sqlite3_stmt *write = store_statement(
         store,
@@ -253,8 +264,8 @@ static enum err_code write_pin(struct store *store, const struct row_cache_pin *
     return store_run(store, write, "cannot write a pin", err);
 }
 
-static enum err_code write_pin_layer(struct store *store, const struct row_cache_pin_layer *pinned,
-                                     struct err *err)
+enum err_code pins_write_layer(struct store *store, const struct row_cache_pin_layer *pinned,
+                               struct err *err)
 {
     double pose[POSE_NUMBERS_MAX];
     size_t numbers = pose_numbers(&pinned->pose, pose);
@@ -262,7 +273,7 @@ static enum err_code write_pin_layer(struct store *store, const struct row_cache
         store,
         "INSERT OR REPLACE INTO pin_layer VALUES (?1, ?13, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
         "?11, ?12, ?14, ?15, row_crc(?1, ?13, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-        "?14, ?15))",
+        "?14, ?15, ?16, ?17, ?18), ?16, ?17, ?18)",
         err);
 
     if (!write)
@@ -273,10 +284,11 @@ static enum err_code write_pin_layer(struct store *store, const struct row_cache
         sqlite3_bind_blob(write, 14, pose, (int)(numbers * sizeof *pose), SQLITE_STATIC);
         sqlite3_bind_int64(write, 15, (int64_t)pinned->pose.transform_seq);
     }
+    bind_base(write, 16, &pinned->layer);
     return store_run(store, write, "cannot write a pin", err);
 }
 
-static enum err_code write_count(struct store *store, struct err *err)
+enum err_code pins_write_count(struct store *store, struct err *err)
 {
     sqlite3_stmt *write = store_statement(
         store, "UPDATE pinned SET pins = ?1, crc = row_crc(1, ?1) WHERE id = 1", err);
@@ -301,40 +313,50 @@ static enum err_code run_on_pin(struct store *store, const char *sql, const char
     return store_run(store, run, "cannot remove a pin", err);
 }
 
-/* Removes pins (name NULL: all) of a locale from the cache; their number. */
-static size_t forget(struct store *store, const char *locale, const char *name)
+struct row_cache_pin *pins_find(struct row_cache *cache, const char *locale, const char *name)
+{
+    for (size_t i = 0; i < cache->pin_count; i++)
+        if (strcmp(cache->pins[i].name, name) == 0 && strcmp(cache->pins[i].value.id, locale) == 0)
+            return &cache->pins[i];
+    return NULL;
+}
+
+const struct row_cache_pin_layer *pins_find_layer(const struct row_cache *cache, const char *locale,
+                                                  const char *pin, const char *id)
+{
+    for (size_t i = 0; i < cache->pin_layer_count; i++) {
+        const struct row_cache_pin_layer *pinned = &cache->pin_layers[i];
+
+        if (strcmp(pinned->layer.locale, locale) == 0 && strcmp(pinned->pin, pin) == 0 &&
+            strcmp(pinned->layer.id, id) == 0)
+            return pinned;
+    }
+    return NULL;
+}
+
+/* Removes a pin from the cache. */
+static void forget(struct store *store, const char *locale, const char *name)
 {
     struct row_cache *cache = &store->cache;
-    size_t kept = 0, before = cache->pin_count;
+    struct row_cache_pin *pin;
+    size_t kept = 0;
 
     for (size_t i = 0; i < cache->pin_layer_count; i++) {
         const struct row_cache_pin_layer *pinned = &cache->pin_layers[i];
 
-        if (strcmp(pinned->layer.locale, locale) != 0 || (name && strcmp(pinned->pin, name) != 0))
+        if (strcmp(pinned->layer.locale, locale) != 0 || strcmp(pinned->pin, name) != 0) {
             cache->pin_layers[kept++] = *pinned;
-        else if (pinned->layer.kind == STORE_MESH)
+            continue;
+        }
+        base_count(cache, &pinned->layer, -1);
+        if (pinned->layer.kind == STORE_MESH)
             files_note_old(store, &pinned->layer);
     }
     cache->pin_layer_count = kept;
-    kept = 0;
-    for (size_t i = 0; i < cache->pin_count; i++)
-        if (strcmp(cache->pins[i].value.id, locale) != 0 ||
-            (name && strcmp(cache->pins[i].name, name) != 0))
-            cache->pins[kept++] = cache->pins[i];
-    cache->pin_count = kept;
-    return before - kept;
-}
-
-enum err_code pins_drop_locale(struct store *store, const char *locale, struct err *err)
-{
-    err->code = ERR_OK;
-    if (forget(store, locale, NULL) == 0)
-        return ERR_OK;
-    if (run_on_pin(store, "DELETE FROM pin WHERE locale = ?1", locale, NULL, err) ||
-        run_on_pin(store, "DELETE FROM pin_layer WHERE locale = ?1", locale, NULL, err) ||
-        run_on_pin(store, "DELETE FROM kept_tile WHERE locale = ?1", locale, NULL, err))
-        return err->code;
-    return write_count(store, err);
+    pin = pins_find(cache, locale, name);
+    CHECK(pin);
+    cache->pin_count--;
+    memmove(pin, pin + 1, (size_t)(cache->pins + cache->pin_count - pin) * sizeof *pin);
 }
 
 /* Is k the tile of some pin: the last one up to its revision? */
@@ -343,23 +365,44 @@ enum err_code pins_drop_locale(struct store *store, const char *locale, struct e
       ".tx = k.tx AND " o ".rev > k.rev AND " o ".rev <= pin.rev"
 #define NEEDED                                                                                     \
     "EXISTS (SELECT 1 FROM pin_layer p JOIN pin ON pin.locale = p.locale AND pin.name = p.pin "    \
-    "WHERE p.locale = k.locale AND p.id = k.layer AND pin.rev >= k.rev AND NOT EXISTS "            \
+    "WHERE p.locale = k.locale AND p.id = k.layer AND pin.rev >= k.rev AND "                       \
+    "k.rev >= coalesce(p.since, 0) AND NOT EXISTS "                                                \
     "(SELECT 1 FROM kept_tile o WHERE " SAME_TILE("o") ") AND NOT EXISTS "                         \
                                                        "(SELECT 1 FROM tile t WHERE " SAME_TILE(   \
                                                            "t") "))"
 
-enum err_code store_drop_pin(struct store *store, const char *locale, const char *name,
-                             struct err *err)
+enum err_code pins_drop(struct store *store, const char *locale, const char *name, struct err *err)
 {
-    CHECK(store->is_in_transaction && !store->has_failed);
-    CHECK(forget(store, locale, name) == 1);
+    forget(store, locale, name);
     if (run_on_pin(store, "DELETE FROM pin WHERE locale = ?1 AND name = ?2", locale, name, err) ||
         run_on_pin(store, "DELETE FROM pin_layer WHERE locale = ?1 AND pin = ?2", locale, name,
                    err) ||
         run_on_pin(store, "DELETE FROM kept_tile AS k WHERE k.locale = ?1 AND NOT " NEEDED, locale,
                    NULL, err))
         return err->code;
-    return write_count(store, err);
+    return pins_write_count(store, err);
+}
+
+enum err_code store_drop_pin(struct store *store, const char *locale, const char *name,
+                             struct err *err)
+{
+    CHECK(store->is_in_transaction && !store->has_failed);
+    return pins_drop(store, locale, name, err) ? err->code : bases_sweep(store, err);
+}
+
+enum err_code pins_drop_locale(struct store *store, const char *locale, struct err *err)
+{
+    const struct row_cache *cache = &store->cache;
+
+    err->code = ERR_OK;
+    for (size_t i = cache->pin_count; i-- > 0;) {
+        const struct row_cache_pin pin = cache->pins[i];
+
+        if (strcmp(pin.value.id, locale) == 0 && !base_is(&pin) &&
+            pins_drop(store, locale, pin.name, err))
+            return err->code;
+    }
+    return ERR_OK;
 }
 
 /* A layer as it is, under a pin. */
@@ -381,7 +424,8 @@ static enum err_code put_layer(struct store *store, const char *name, uint64_t r
             pinned->has_pose = true;
             pinned->pose = poses[i].pose;
         }
-    return write_pin_layer(store, pinned, err);
+    base_count(&store->cache, &pinned->layer, 1);
+    return pins_write_layer(store, pinned, err);
 }
 
 enum err_code store_put_pin(struct store *store, const char *locale_id, const char *name,
@@ -394,13 +438,8 @@ enum err_code store_put_pin(struct store *store, const char *locale_id, const ch
 
     CHECK(store->is_in_transaction && !store->has_failed);
     CHECK(locale && !locale->row.is_deleted);
-    for (size_t i = 0; i < cache->pin_count; i++)
-        if (strcmp(cache->pins[i].name, name) == 0 &&
-            strcmp(cache->pins[i].value.id, locale_id) == 0) {
-            if (store_drop_pin(store, locale_id, name, err))
-                return err->code;
-            break;
-        }
+    if (pins_find(cache, locale_id, name) && store_drop_pin(store, locale_id, name, err))
+        return err->code;
     pin = row_cache_add_pin(cache);
     if (!pin)
         return no_memory(store, err);
@@ -408,12 +447,12 @@ enum err_code store_put_pin(struct store *store, const char *locale_id, const ch
     pin->value = locale->row;
     pin->value.transform_seq = transform_seq;
     pin->layers = locale->layers;
-    if (write_pin(store, pin, err))
+    if (pins_write(store, pin, err))
         return err->code;
     for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next)
         if (put_layer(store, name, locale->row.revision, layer, poses, count, err))
             return err->code;
-    return write_count(store, err);
+    return pins_write_count(store, err);
 }
 
 /* ---- meshes --------------------------------------------------------------------------------- */
@@ -480,7 +519,7 @@ enum err_code pins_keep_mesh(struct store *store, const struct row_cache_layer *
         } else if (save_mesh(store, pinned, err)) {
             return err->code;
         }
-        if (write_pin_layer(store, pinned, err))
+        if (pins_write_layer(store, pinned, err))
             return err->code;
     }
     return ERR_OK;

@@ -208,6 +208,7 @@ struct row_cache_pin_layer *row_cache_add_pin_layer(struct row_cache *cache)
 void row_cache_clear_behind(struct row_cache *cache, struct row_cache_layer *layer)
 {
     cache->behind_tiles -= layer->behind_count;
+    layer->is_left = false;
     layer->behind_count = 0;
     free(layer->behind);
     layer->behind = NULL;
@@ -321,6 +322,7 @@ enum err_code row_cache_add_pending(struct row_cache *cache,
     cache->pending = items;
     if (!pending->is_of_polygons && row_cache_mark_behind(cache, layer, &pending->rect, err))
         return err->code;
+    layer->is_left = false;
     cache->pending[cache->pending_count++] = *pending;
     cache->pending_bytes += pending->bytes;
     cache->polygon_edits += pending->is_of_polygons;
@@ -395,7 +397,10 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
     locale->layers = (uint32_t)sqlite3_column_int(row, 5);
     v->is_deleted = sqlite3_column_int(row, 6) != 0;
     is_good &= read_manifest(row, 7, v);
-    if (is_good && sqlite3_column_int(row, 14) == 1)
+    if (sqlite3_column_type(row, 14) != SQLITE_NULL)
+        is_good &= column_text(row, 14, v->origin, sizeof v->origin);
+    v->origin_revision = (uint64_t)sqlite3_column_int64(row, 15);
+    if (is_good && sqlite3_column_int(row, 16) == 1)
         return true;
     snprintf(what, sizeof what, "locale %s: its row is damaged (checksum)", id);
     return report(r, id, what);
@@ -403,11 +408,20 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
 
 #define LOCALE_VALUES                                                                              \
     "id, revision, applied_rev, log_first, log_last, layers, is_deleted, title, gravity, "         \
-    "translation, rotation, open_sky, triangulation, geo"
+    "translation, rotation, open_sky, triangulation, geo, origin, origin_rev"
 
 static bool is_side(sqlite3_int64 samples)
 {
     return samples >= 2 && samples <= HEIGHTFIELD_SIDE_MAX;
+}
+
+/* What bind_base binds, from column `at` on. */
+static bool read_base(sqlite3_stmt *row, int at, struct row_cache_layer *layer)
+{
+    layer->base_revision = (uint64_t)sqlite3_column_int64(row, at + 1);
+    layer->since = (uint64_t)sqlite3_column_int64(row, at + 2);
+    return sqlite3_column_type(row, at) == SQLITE_NULL ||
+           column_text(row, at, layer->base, sizeof layer->base);
 }
 
 /* False also for an impossible field: its tiles could not be counted. */
@@ -442,7 +456,8 @@ static bool read_layer(struct reading *r, sqlite3_stmt *row)
     bool is_good = column_text(row, 0, locale, sizeof locale) && column_text(row, 1, id, sizeof id);
     struct row_cache_layer read = {.position = 0}, *layer;
 
-    if (!is_good || !read_layer_values(row, &read) || sqlite3_column_int(row, 12) != 1) {
+    if (!is_good || !read_layer_values(row, &read) || !read_base(row, 12, &read) ||
+        sqlite3_column_int(row, 15) != 1) {
         snprintf(what, sizeof what, "locale %s, layer %s: its row is damaged (checksum)", locale,
                  is_good ? id : "?");
         return report(r, row_cache_locale(cache, locale) ? locale : "", what);
@@ -485,7 +500,8 @@ static bool read_pin(struct reading *r, sqlite3_stmt *row)
     pin->layers = (uint32_t)sqlite3_column_int(row, 3);
     pin->value.transform_seq = (uint64_t)sqlite3_column_int64(row, 4);
     locale = row_cache_locale(cache, pin->value.id);
-    if (is_good && locale && !locale->row.is_deleted && pin->value.revision <= locale->row.revision)
+    if (is_good && locale && (!locale->row.is_deleted || base_is(pin)) &&
+        pin->value.revision <= locale->row.revision)
         return true;
     snprintf(what, sizeof what, "locale %s: its pin %s is damaged", pin->value.id, pin->name);
     return report(r, locale ? pin->value.id : "", what);
@@ -507,14 +523,12 @@ static bool read_pin_layer(struct reading *r, sqlite3_stmt *row)
               column_text(row, 1, pinned->layer.id, sizeof pinned->layer.id) &&
               read_layer_values(row, &pinned->layer) &&
               column_text(row, 12, pinned->pin, sizeof pinned->pin) &&
-              sqlite3_column_int(row, 15) == 1;
+              read_base(row, 15, &pinned->layer) && sqlite3_column_int(row, 18) == 1;
     pinned->has_pose = sqlite3_column_type(row, 13) != SQLITE_NULL;
     is_good &= !pinned->has_pose || pose_column(row, 13, &pinned->pose);
     pinned->pose.transform_seq = (uint64_t)sqlite3_column_int64(row, 14);
-    for (size_t i = 0; is_good && i < cache->pin_count && !pin; i++)
-        if (strcmp(cache->pins[i].name, pinned->pin) == 0 &&
-            strcmp(cache->pins[i].value.id, pinned->layer.locale) == 0)
-            pin = &cache->pins[i];
+    if (is_good)
+        pin = pins_find(cache, pinned->layer.locale, pinned->pin);
     if (pin) {
         pinned->revision = pin->value.revision;
         return true;
@@ -615,15 +629,30 @@ static bool read_table(struct reading *r, const char *table, const char *sql,
 
 static bool read_pins(struct reading *r)
 {
-    return read_table(r, "pin", "SELECT " PIN_VALUES ", crc = row_crc(" PIN_VALUES ") FROM pin",
+    return read_table(r, "pin",
+                      "SELECT " PIN_VALUES ", crc = row_crc(" PIN_VALUES ") FROM pin "
+                      "ORDER BY rowid", /* a base before those that name it */
                       read_pin) &&
            read_table(r, "pin_layer",
-                      "SELECT " LAYER_VALUES ", pin, pose, seq, crc = row_crc(locale, pin, id, "
-                      "position, kind, role, cols, rows, leaf_cells, grid, gravity, mesh, "
-                      "polygons, pose, seq) FROM pin_layer ORDER BY locale, pin, position",
+                      "SELECT " LAYER_VALUES
+                      ", pin, pose, seq, base, base_rev, since, crc = row_crc("
+                      "locale, pin, id, position, kind, role, cols, rows, leaf_cells, grid, "
+                      "gravity, mesh, polygons, pose, seq, base, base_rev, since) FROM pin_layer "
+                      "ORDER BY locale, pin, position",
                       read_pin_layer) &&
            read_table(r, "pinned", "SELECT pins, crc = row_crc(id, pins) FROM pinned WHERE id = 1",
                       read_pinned);
+}
+
+/* Counts the layers that name each base. */
+static void count_names(struct row_cache *cache)
+{
+    for (size_t i = 0; i < cache->locale_count; i++)
+        for (const struct row_cache_layer *layer = cache->locales[i]->first; layer;
+             layer = layer->next)
+            base_count(cache, layer, 1);
+    for (size_t i = 0; i < cache->pin_layer_count; i++)
+        base_count(cache, &cache->pin_layers[i].layer, 1);
 }
 
 /* Reports locales with missing layers. */
@@ -666,7 +695,8 @@ enum err_code row_cache_load(struct store *store, row_cache_damage damage, void 
                     read_store) ||
         (!r.has_store && !report(&r, "", "the row of the table store is missing")) ||
         !read_table(&r, "layer",
-                    "SELECT " LAYER_VALUES ", crc = row_crc(" LAYER_VALUES ") FROM layer "
+                    "SELECT " LAYER_VALUES ", base, base_rev, since, crc = row_crc(" LAYER_VALUES
+                    ", base, base_rev, since) FROM layer "
                     "ORDER BY locale, position, rowid",
                     read_layer) ||
         !count_layers(&r) || !read_pins(&r) ||
@@ -686,6 +716,7 @@ enum err_code row_cache_load(struct store *store, row_cache_damage damage, void 
             locale->is_damaged |= before.locales[i]->is_damaged;
     }
     row_cache_free(&before);
+    count_names(&store->cache);
     store->is_cached = true;
     return ERR_OK;
 }
@@ -728,14 +759,16 @@ enum err_code row_cache_write_locale(struct store *store, const struct row_cache
     sqlite3_stmt *write = store_statement(
         store,
         "INSERT INTO locale VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)) "
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16), "
+        "?15, ?16) "
         "ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, "
         "applied_rev = excluded.applied_rev, log_first = excluded.log_first, "
         "log_last = excluded.log_last, layers = excluded.layers, "
         "is_deleted = excluded.is_deleted, title = excluded.title, gravity = excluded.gravity, "
         "translation = excluded.translation, rotation = excluded.rotation, "
         "open_sky = excluded.open_sky, triangulation = excluded.triangulation, "
-        "geo = excluded.geo, crc = excluded.crc",
+        "geo = excluded.geo, crc = excluded.crc, origin = excluded.origin, "
+        "origin_rev = excluded.origin_rev",
         err);
 
     if (!write)
@@ -748,5 +781,9 @@ enum err_code row_cache_write_locale(struct store *store, const struct row_cache
     sqlite3_bind_int64(write, 6, locale->layers);
     sqlite3_bind_int(write, 7, v->is_deleted);
     bind_manifest(write, 8, v);
+    if (v->origin[0]) {
+        sqlite3_bind_text(write, 15, v->origin, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(write, 16, (int64_t)v->origin_revision);
+    }
     return store_run(store, write, "cannot write a locale", err);
 }

@@ -43,7 +43,8 @@ struct tiles {
     struct store *store;
     const struct row_cache_layer *layer;
     const struct row_cache_pin_layer *pin; /* NULL: the layer as it is */
-    const struct tiles_loaded *newer;      /* shared where it is the same; NULL: none */
+    const struct tiles_loaded *other;      /* shared where it is the same; NULL: none */
+    const struct tiles_loaded *base;       /* of tiles without a row; NULL: each has one */
     uint64_t revision_max;                 /* of rows and of the log */
     struct heightfield_spec spec;
     struct heightfield_tile_layout layout;
@@ -52,6 +53,7 @@ struct tiles {
     struct overlay *overlays;
     size_t overlay_count;
     bool *shared; /* of each tile: it is in the builder; NULL: none is */
+    bool is_base; /* nothing differs from the base */
     atomic_size_t next;
     atomic_bool has_failed;
 };
@@ -155,9 +157,11 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
     /* later ones replace earlier ones; rows outside the pin's field are of another one */
     static const char then[] =
         "SELECT number, ty, tx, rev, codec, crc, length(data), 0 FROM tile "
-        "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND ty < ?4 AND tx < ?5 UNION ALL "
+        "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND rev >= ?6 AND ty < ?4 "
+        "AND tx < ?5 UNION ALL "
         "SELECT number, ty, tx, rev, codec, crc, length(data), 1 FROM kept_tile "
-        "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND ty < ?4 AND tx < ?5 ORDER BY 4";
+        "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND rev >= ?6 AND ty < ?4 "
+        "AND tx < ?5 ORDER BY 4";
     sqlite3_stmt *row = NULL;
     int rc = sqlite3_prepare_v2(t->store->db, t->pin ? then : now, -1, &row, NULL);
 
@@ -169,6 +173,7 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
             sqlite3_bind_int64(row, 3, (int64_t)t->revision_max);
             sqlite3_bind_int64(row, 4, t->layout.tile_rows);
             sqlite3_bind_int64(row, 5, t->layout.tile_cols);
+            sqlite3_bind_int64(row, 6, (int64_t)t->layer->since);
         }
         while ((rc = sqlite3_step(row)) == SQLITE_ROW && take_row(t, row, err) == ERR_OK)
             ;
@@ -179,7 +184,7 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
     if (err->code)
         return err->code;
     for (uint32_t ty = 0; ty < t->layout.tile_rows; ty++)
-        for (uint32_t tx = 0; tx < t->layout.tile_cols; tx++)
+        for (uint32_t tx = 0; tx < t->layout.tile_cols && !t->base; tx++)
             if (!t->rows[(size_t)ty * t->layout.tile_cols + tx].is_there)
                 return damaged_tile(t, tx, ty, "it is missing", err);
     return ERR_OK;
@@ -201,6 +206,7 @@ enum err_code overlay_read(struct store *store, const struct row_cache_pending *
     sqlite3_bind_int64(row, 1, (int64_t)pending->sequence);
     rc = sqlite3_step(row);
     out->rect = pending->rect;
+    out->revision = pending->revision;
     out->heights_m = malloc(bytes);
     err->code = ERR_OK;
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
@@ -242,30 +248,42 @@ static enum err_code read_overlays(struct tiles *t, struct err *err)
     return err->code;
 }
 
-/* ---- shared with a newer state --------------------------------------------------------------- */
+/* ---- shared with another state --------------------------------------------------------------- */
 
 static bool is_of_size(const struct tiles *t)
 {
-    const struct heightfield_spec *newer = heightfield_spec(t->newer->field);
+    const struct heightfield_spec *other = heightfield_spec(t->other->field);
 
-    return newer->cols == t->spec.cols && newer->rows == t->spec.rows &&
-           newer->leaf_cells == t->spec.leaf_cells;
+    return other->cols == t->spec.cols && other->rows == t->spec.rows &&
+           other->leaf_cells == t->spec.leaf_cells;
 }
 
-/* Marks in `shared` the tiles that the newer state has, too. */
+/* The same row, or none and the same base. */
+static bool is_same_row(const struct tiles *t, size_t i)
+{
+    const struct tile_row *a = &t->rows[i], *b = &t->other->rows[i];
+
+    if (!a->is_there || !b->is_there)
+        return a->is_there == b->is_there && t->base && t->base->field == t->other->base;
+    return a->number == b->number && a->is_kept == b->is_kept;
+}
+
+/* Marks in `shared` the tiles that the other state has, too. */
 static void find_shared(struct tiles *t, bool *shared)
 {
     const struct row_cache *cache = &t->store->cache;
     size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows;
+    uint64_t of_other = t->other->revision, of_this = t->revision_max;
+    uint64_t older = of_this < of_other ? of_this : of_other;
+    uint64_t newer = of_this < of_other ? of_other : of_this;
 
     for (size_t i = 0; i < tiles; i++)
-        shared[i] = t->rows[i].number == t->newer->rows[i].number &&
-                    t->rows[i].is_kept == t->newer->rows[i].is_kept;
+        shared[i] = is_same_row(t, i);
     for (size_t k = 0; k < cache->pending_count; k++) {
         const struct row_cache_pending *pending = &cache->pending[k];
 
-        if (!is_of_layer(pending, t->layer) || pending->revision <= t->revision_max ||
-            pending->revision > t->newer->revision)
+        if (!is_of_layer(pending, t->layer) || pending->revision <= older ||
+            pending->revision > newer)
             continue;
         for (size_t i = 0; i < tiles; i++)
             shared[i] = shared[i] &&
@@ -274,20 +292,44 @@ static void find_shared(struct tiles *t, bool *shared)
     }
 }
 
+/* Has the base the tile as it is? */
+static bool is_of_base(const struct tiles *t, size_t i)
+{
+    uint32_t tx = (uint32_t)(i % t->layout.tile_cols), ty = (uint32_t)(i / t->layout.tile_cols);
+
+    if (!t->base || t->rows[i].is_there)
+        return false;
+    for (size_t k = 0; k < t->overlay_count; k++)
+        if (row_cache_touches(&t->spec, &(struct row_cache_pending){.rect = t->overlays[k].rect},
+                              tx, ty))
+            return false;
+    return true;
+}
+
 static enum err_code share_tiles(struct tiles *t, struct err *err)
 {
-    size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows;
+    size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows, of_base = 0;
+    bool has_other = t->other && t->other->field && is_of_size(t);
 
-    if (!t->newer || !t->newer->field || !is_of_size(t))
+    if (!has_other && !t->base)
         return ERR_OK;
     t->shared = calloc(tiles, sizeof *t->shared);
     if (!t->shared)
         return err_set(err, ERR_NO_MEMORY, "no memory for a list of tiles");
-    find_shared(t, t->shared);
-    for (size_t i = 0; i < tiles; i++)
-        if (t->shared[i])
+    if (has_other)
+        find_shared(t, t->shared);
+    for (size_t i = 0; i < tiles; i++) {
+        bool is_base = is_of_base(t, i);
+
+        of_base += is_base;
+        if (is_base || t->shared[i])
             heightfield_builder_share(t->builder, (uint32_t)(i % t->layout.tile_cols),
-                                      (uint32_t)(i / t->layout.tile_cols), t->newer->field);
+                                      (uint32_t)(i / t->layout.tile_cols),
+                                      is_base ? t->base->field : t->other->field);
+        t->shared[i] |= is_base;
+    }
+    t->is_base =
+        of_base == tiles && memcmp(heightfield_spec(t->base->field), &t->spec, sizeof t->spec) == 0;
     return ERR_OK;
 }
 
@@ -296,6 +338,22 @@ void tiles_loaded_free(struct tiles_loaded *loaded)
     heightfield_unref(loaded->field);
     free(loaded->rows);
     *loaded = (struct tiles_loaded){.field = NULL};
+}
+
+bool tiles_loaded_copy(const struct tiles_loaded *from, struct tiles_loaded *out)
+{
+    struct heightfield_tile_layout layout = heightfield_tile_layout(heightfield_spec(from->field));
+    size_t bytes = (size_t)layout.tile_cols * layout.tile_rows * sizeof *from->rows;
+
+    *out = *from;
+    out->rows = malloc(bytes);
+    if (!out->rows) {
+        *out = (struct tiles_loaded){.field = NULL};
+        return false;
+    }
+    memcpy(out->rows, from->rows, bytes);
+    heightfield_ref(out->field);
+    return true;
 }
 
 /* ---- one tile ------------------------------------------------------------------------------- */
@@ -327,6 +385,15 @@ static int blob_at(struct reader *reader, const struct tile_row *row)
                                      "data", row->number, 0, blob);
 }
 
+/* The samples of the log that a tile as of a revision has not. */
+static void apply_log(const struct tiles *t, uint32_t tx, uint32_t ty, uint32_t cols, uint32_t rows,
+                      uint64_t as_of, float *samples_m)
+{
+    for (size_t i = 0; i < t->overlay_count; i++)
+        if (t->overlays[i].revision > as_of)
+            overlay_apply(&t->overlays[i], tx, ty, cols, rows, TILE_SIDE, samples_m);
+}
+
 static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float *samples_m)
 {
     const struct tiles *t = w->tiles;
@@ -337,6 +404,12 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
     int rc;
 
     heightfield_tile_size(&t->spec, tx, ty, &cols, &rows);
+    if (!row->is_there) {
+        memcpy(samples_m, heightfield_tile_samples(t->base->field, tx, ty),
+               sizeof *samples_m * TILE_SIDE * TILE_SIDE);
+        apply_log(t, tx, ty, cols, rows, 0, samples_m);
+        return ERR_OK;
+    }
     bytes = (size_t)cols * rows * sizeof *samples_m;
     if (row->codec != 0 || row->bytes < 0 || (size_t)row->bytes != bytes)
         return damaged_tile(t, tx, ty, "its codec or length is not the one that was written",
@@ -359,8 +432,7 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
         return damaged_tile(t, tx, ty, "its checksum is wrong", &w->err);
     for (uint32_t r = 0; to != samples_m && r < rows; r++)
         memcpy(samples_m + (size_t)r * TILE_SIDE, to + (size_t)r * cols, cols * sizeof *to);
-    for (size_t i = 0; i < t->overlay_count; i++)
-        overlay_apply(&t->overlays[i], tx, ty, cols, rows, TILE_SIDE, samples_m);
+    apply_log(t, tx, ty, cols, rows, (uint64_t)row->revision, samples_m);
     return ERR_OK;
 }
 
@@ -390,9 +462,7 @@ static void *work(void *context)
     size_t tiles = (size_t)t->layout.tile_cols * t->layout.tile_rows, index;
 
     while (!atomic_load(&t->has_failed) && (index = atomic_fetch_add(&t->next, 1)) < tiles)
-        if (t->shared && t->shared[index])
-            continue;
-        else if (build_tile(w, index))
+        if (!(t->shared && t->shared[index]) && build_tile(w, index))
             atomic_store(&t->has_failed, true);
         else if (!t->pin)
             atomic_fetch_add_explicit(&t->store->loaded_tiles, 1, memory_order_relaxed);
@@ -428,9 +498,12 @@ static enum err_code read_tiles(struct tiles *t, struct tile_readers *readers, s
 
 static struct heightfield *finish(struct tiles *t, struct err *err)
 {
-    struct heightfield *field = heightfield_builder_finish(t->builder, err);
+    struct heightfield *field;
     char reason[sizeof err->msg];
 
+    if (t->is_base)
+        return heightfield_ref(t->base->field);
+    field = heightfield_builder_finish(t->builder, err);
     t->builder = NULL;
     snprintf(reason, sizeof reason, "%s", err->msg);
     if (!field && err->code == ERR_BAD_INPUT)
@@ -439,13 +512,14 @@ static struct heightfield *finish(struct tiles *t, struct err *err)
     return field;
 }
 
-/* The state that was loaded, for the next, older one. */
+/* The state that was loaded, for the next one. */
 static void pass_on(struct tiles *t, struct heightfield *field, struct tiles_loaded *loaded)
 {
     tiles_loaded_free(loaded);
     loaded->field = heightfield_ref(field);
     loaded->rows = t->rows;
     loaded->revision = t->revision_max;
+    loaded->base = t->base ? t->base->field : NULL;
     t->rows = NULL;
 }
 
@@ -453,12 +527,13 @@ struct heightfield *tiles_load(struct store *store, struct tile_readers *readers
                                const struct row_cache_layer *layer,
                                const struct row_cache_pin_layer *pin,
                                enum triangulation triangulation, struct tiles_loaded *loaded,
-                               struct err *err)
+                               const struct tiles_loaded *base, struct err *err)
 {
     struct tiles t = {.store = store,
                       .layer = layer,
                       .pin = pin,
-                      .newer = loaded,
+                      .other = loaded,
+                      .base = base,
                       .revision_max = pin ? pin->revision : UINT64_MAX,
                       .spec = layer->spec};
     struct heightfield *field = NULL;

@@ -124,6 +124,11 @@ enum err_code store_drop_logged(struct store *store,
         if (store_run(store, run, "cannot let go of logged samples", err))
             return err->code;
         cache->pending_bytes -= row.bytes;
+        if (row.is_left) {
+            row_cache_locale(cache, row.locale)->left_edits--;
+            cache->left_edits--;
+            cache->left_bytes -= row.bytes;
+        }
         cache->polygon_edits -= row.is_of_polygons;
         cache->polygon_bytes -= row.is_of_polygons ? row.bytes : 0;
     }
@@ -137,6 +142,9 @@ static enum err_code drop_contents(struct store *store, struct row_cache_layer *
     if (pins_keep_layer(store, layer, err) || store_drop_logged(store, is_of_layer, layer, err))
         return err->code;
     row_cache_clear_behind(&store->cache, layer);
+    base_count(&store->cache, layer, -1);
+    layer->base[0] = '\0';
+    layer->base_revision = layer->since = 0;
     return layer->kind == STORE_HEIGHTFIELD ? run_on_layer(store, DELETE_TILES, layer->locale,
                                                            layer->id, "cannot remove tiles", err)
                                             : ERR_OK;
@@ -165,23 +173,35 @@ void bind_layer(sqlite3_stmt *write, const struct row_cache_layer *layer)
     }
 }
 
+void bind_base(sqlite3_stmt *write, int at, const struct row_cache_layer *layer)
+{
+    if (!layer->base[0])
+        return;
+    sqlite3_bind_text(write, at, layer->base, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(write, at + 1, (int64_t)layer->base_revision);
+    sqlite3_bind_int64(write, at + 2, (int64_t)layer->since);
+}
+
 enum err_code store_write_layer_row(struct store *store, const struct row_cache_layer *layer,
                                     struct err *err)
 {
     sqlite3_stmt *write = store_statement(
         store,
         "INSERT INTO layer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)) "
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15), "
+        "?13, ?14, ?15) "
         "ON CONFLICT (locale, id) DO UPDATE SET position = excluded.position, "
         "kind = excluded.kind, role = excluded.role, cols = excluded.cols, "
         "rows = excluded.rows, leaf_cells = excluded.leaf_cells, grid = excluded.grid, "
         "gravity = excluded.gravity, mesh = excluded.mesh, polygons = excluded.polygons, "
-        "crc = excluded.crc",
+        "crc = excluded.crc, base = excluded.base, base_rev = excluded.base_rev, "
+        "since = excluded.since",
         err);
 
     if (!write)
         return err->code;
     bind_layer(write, layer);
+    bind_base(write, 13, layer);
     return store_run(store, write, "cannot write a layer", err);
 }
 
@@ -238,7 +258,7 @@ enum err_code store_put_layer(struct store *store, const struct store_layer *put
             return err->code;
         }
     }
-    if (store_write_layer_row(store, layer, err))
+    if (store_write_layer_row(store, layer, err) || bases_sweep(store, err))
         return err->code;
     return put->kind == STORE_HEIGHTFIELD
                ? put_tiles(store, layer, put->field,
@@ -301,7 +321,7 @@ enum err_code store_drop_layer(struct store *store, const char *locale_id, const
             return err->code;
     }
     locale->layers--;
-    return row_cache_write_locale(store, locale, err);
+    return bases_sweep(store, err) ? err->code : row_cache_write_locale(store, locale, err);
 }
 
 /* ---- locales -------------------------------------------------------------------------------- */
@@ -332,7 +352,8 @@ enum err_code store_put_locale(struct store *store, const struct store_locale *p
     locale->row = *put;
     if (put->is_deleted) {
         if (pins_drop_locale(store, put->id, err) || remove_layers(store, put->id, err) ||
-            poses_drop_locale(store, put->id, err) || history_drop_locale(store, put->id, err))
+            poses_drop_locale(store, put->id, err) || history_drop_locale(store, put->id, err) ||
+            bases_sweep(store, err))
             return err->code;
         locale->layers = 0;
     }

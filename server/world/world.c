@@ -260,7 +260,7 @@ void world_publish(struct world *world, struct world_snapshot *next)
     world->counted.mesh_layers = sum->mesh_layers;
     world->counted.mesh_polygons = sum->mesh_polygons;
     world->counted.mesh_bytes = sum->mesh_bytes;
-    world->counted.memory_bytes = next->memory_bytes;
+    world->counted.memory_bytes = snapshot_shared_bytes(next) - next->sums.pin_bytes;
     world->counted.pins = sum->pins;
     world->counted.earlier_bytes = next->earlier_bytes;
     for (size_t i = 0; i < next->locale_count && i < WORLD_REVISIONS_MAX; i++)

@@ -48,6 +48,7 @@ extern const struct world_limits world_limits_default;
  * PUT_PIN, DELETE_PIN  pin: the value of the locale under a name; no revision, no event, no op_id
  * RESTORE       pin: its value is the next revision
  * REVERT        revert: samples as they were before earlier edits
+ * FORK          fork: a new locale that has the value of another one
  */
 #define WORLD_CHANGE_KINDS(X)                                                                      \
     X(WORLD_PUT_LOCALE, 0, 1, put_locale_kind)                                                     \
@@ -64,7 +65,8 @@ extern const struct world_limits world_limits_default;
     X(WORLD_PUT_PIN, 11, 0, put_pin_kind)                                                          \
     X(WORLD_DELETE_PIN, 12, 0, delete_pin_kind)                                                    \
     X(WORLD_RESTORE, 13, 0, restore_kind)                                                          \
-    X(WORLD_REVERT, 14, 0, revert_kind)
+    X(WORLD_REVERT, 14, 0, revert_kind)                                                            \
+    X(WORLD_FORK, 15, 0, fork_kind)
 
 #define WORLD_CHANGE_CONSTANT(constant, number, log_number, table) constant = (number),
 enum world_change_kind { WORLD_CHANGE_KINDS(WORLD_CHANGE_CONSTANT) };
@@ -128,6 +130,14 @@ struct change_author {
 
 struct revert_plan;
 
+/* What a fork is made of. */
+struct world_fork {
+    char from[WORLD_ID_MAX + 1];
+    char pin[WORLD_ID_MAX + 1];    /* "": none */
+    uint64_t revision;             /* 0: the present one, or the pin's */
+    bool has_title, has_placement; /* its own, in the change's manifest */
+};
+
 struct world_change {
     enum world_change_kind kind;
     char locale_id[WORLD_ID_MAX + 1];
@@ -148,6 +158,7 @@ struct world_change {
     bool is_followed;                     /* then: another node has put it into the shared log */
     char pin[WORLD_ID_MAX + 1];           /* WORLD_PUT_PIN, WORLD_DELETE_PIN, WORLD_RESTORE */
     struct revert_plan *revert;           /* WORLD_REVERT; taken */
+    struct world_fork fork;               /* WORLD_FORK; manifest.from is set */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
     const struct change_origin *origin;   /* for the hook of commits (world_set_audit); borrowed */
     bool has_bounds;                      /* WORLD_EDIT, WORLD_EDIT_POLYGONS: ERR_CLAIMS unless */

@@ -192,6 +192,7 @@ enum err_code draft_last_revision(const struct draft *draft, const char *locale_
 struct change_result {
     const struct world_change *change;
     struct locale *before, *after; /* references; NULL: none */
+    struct locale *from;           /* WORLD_FORK: a reference on the other one, as it was then */
     const struct layer *layer;     /* that was put or edited; after's */
     struct edit_outcome outcome;   /* WORLD_EDIT, WORLD_REVERT */
     uint32_t first_polygon;        /* WORLD_EDIT_POLYGONS, as the next member */

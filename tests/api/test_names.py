@@ -49,7 +49,7 @@ def rule(path, method):
     if method == "get" and path.endswith("/{watch}"):
         word = "watchEvents"  # `watch` would be what libkota follows any feed with
     word = OTHER.get(path, word)
-    verb = {"get": "get" if "post" in item and path[-8:] != "/patches" else "",
+    verb = {"get": "get" if "post" in item and not path.endswith(("/patches", "/locales")) else "",
             "post": "post" if makes else ""}.get(method, method)
     return verb + word[0].upper() + word[1:] if verb else word
 

@@ -221,6 +221,14 @@ def second_life(daemon, hills, coast):
     edits(daemon, "coast", "ground", coast, 6)
     write(daemon, "PUT", "/v1/locales/coast/pins/late")
     edits(daemon, "hills", "ground", hills, 8)
+    for name, source, x in (("hills-fork", "hills@start", 5000), ("halls-fork", "halls", 6000),
+                            ("fork-of-fork", "hills-fork", 7000)):
+        write(daemon, "POST", "/v1/locales", {"id": name, "from": source, "title": name,
+                                              "placement": {"translation": [x, 0, 0]}})
+    write(daemon, "PUT", "/v1/locales/halls-fork", {"title": "on its own"})
+    edits(daemon, "hills-fork", "ground", hills, 3)
+    edits(daemon, "fork-of-fork", "ground", hills, 2)
+    write(daemon, "PUT", "/v1/locales/fork-of-fork/pins/start")
 
 
 # ---- the questions ------------------------------------------------------------------------------------

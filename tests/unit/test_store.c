@@ -762,6 +762,9 @@ static void an_older_store_is_migrated(void **state)
     put_model(w, "rock", "v 1 2 3");
     store_close(w->store);
     execute(w->folder,
+            "ALTER TABLE locale DROP COLUMN origin; ALTER TABLE locale DROP COLUMN origin_rev;"
+            "ALTER TABLE layer DROP COLUMN base; ALTER TABLE layer DROP COLUMN base_rev;"
+            "ALTER TABLE layer DROP COLUMN since;"
             "DROP TABLE history; DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin;"
             "DROP TABLE pinned; DROP TABLE applied; DROP TABLE shared_log; DROP TABLE pose;"
             "DROP TABLE shell; PRAGMA user_version = 1");

@@ -326,14 +326,19 @@ static void an_older_store_is_migrated(void **state)
     struct loaded *loaded;
 
     loaded_free(loaded_make(w->store));
+    store_close(w->store);
+    execute(w, "ALTER TABLE locale DROP COLUMN origin; ALTER TABLE locale DROP COLUMN origin_rev;"
+               "ALTER TABLE layer DROP COLUMN base; ALTER TABLE layer DROP COLUMN base_rev;"
+               "ALTER TABLE layer DROP COLUMN since;"
+               "DROP TABLE history; DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin; "
+               "DROP TABLE pinned; "
+               "DROP TABLE applied; DROP TABLE shared_log; PRAGMA user_version = 3");
+    w->store = store_must_open(w->folder);
+    loaded_free(loaded_make(w->store));
     begin(w);
     layer = put_all(w, "land", 1);
     commit(w);
-    store_close(w->store);
-    execute(w, "DROP TABLE history; DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin; "
-               "DROP TABLE pinned;"
-               "DROP TABLE applied; DROP TABLE shared_log; PRAGMA user_version = 3");
-    w->store = store_must_open(w->folder);
+    restart(w);
     loaded = loaded_make(w->store);
     loaded_expect_whole(loaded);
     model_layer_expect(layer, loaded_layer(loaded, "land", "ground")->field);

@@ -113,6 +113,10 @@ test("locales are made, replaced, told and deleted; conditions and keys hold", a
   assert.notEqual(then.results[0].height, 99);
   assert.equal((await kota.restorePin("js", "start")).revision, pin.revision + 2);
   assert.equal((await kota.getHeight("js", 0, 0)).height, then.results[0].height);
+  const fork = await kota.postLocale("js-fork", "js@start", { title: "A fork" });
+  assert.deepEqual([fork.from, fork.from_revision, fork.title], ["js@start", pin.revision, "A fork"]);
+  assert.equal((await kota.getHeight("js-fork", 0, 0)).height, then.results[0].height);
+  assert.equal(await kota.deleteLocale("js-fork"), null);
   const { revision } = await kota.edit("js", { rect: [0, 0, 1, 1], heights: [98] }, { note: "a pole" });
   const { history } = await kota.history("js", { since: revision - 1 });
   assert.deepEqual([history.length, history[0].note, history[0].rect], [1, "a pole", [0, 0, 1, 1]]);

@@ -219,6 +219,20 @@ class Client:
         """
         return self._write("PUT", _place(locale), options, json=manifest or {})
 
+    def post_locale(self, locale: str, source: str, title: Optional[str] = None,
+                    placement: Optional[Mapping[str, Any]] = None, **options: Any) -> Answer:
+        """Makes a locale (its id) that shares the ground of another one, as it is or was. Title and
+        placement are its own where they are given.
+
+        source: `from` of the call: "arena", "arena@pin" or "arena@revision"
+        """
+        body: dict[str, Any] = {"id": locale, "from": source}
+        if title is not None:
+            body["title"] = title
+        if placement is not None:
+            body["placement"] = placement
+        return self._write("POST", "/v1/locales", options, json=body)
+
     def delete_locale(self, locale: str, **options: Any) -> Answer:
         """Removes a locale and its layers."""
         return self._write("DELETE", _place(locale), options)

@@ -86,13 +86,14 @@ export class Kota {
     /** @param {string} id @param {ReadOptions} [options] @returns {Promise<Locale>} */
     locale(id: string, options?: ReadOptions): Promise<Locale>;
     /** Makes a locale, or replaces its manifest.
-     * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options]
-     * @returns {Promise<Locale>} */
+     * @param {string} id @param {Manifest} manifest @param {WriteOptions} [options] @returns {Promise<Locale>} */
     putLocale(id: string, manifest: Manifest, options?: WriteOptions): Promise<Locale>;
+    /** A fork of "arena", "arena@pin" or "arena@revision". @param {string} id @param {string} from
+     * @param {import("./kota_types.js").ForkOptions} [options] @returns {Promise<Locale>} */
+    postLocale(id: string, from: string, { title, placement, ...options }?: import("./kota_types.js").ForkOptions): Promise<Locale>;
     /** @param {string} id @param {WriteOptions} [options] @returns {Promise<void>} */
     deleteLocale(id: string, options?: WriteOptions): Promise<void>;
-    /** The values of a locale that are kept under names.
-     * @param {string} id @param {ReadOptions} [options]
+    /** The values of a locale that are kept under names. @param {string} id @param {ReadOptions} [options]
      * @returns {Promise<{locale: string, revision: number, pins: Pin[]}>} */
     pins(id: string, options?: ReadOptions): Promise<{
         locale: string;
@@ -102,8 +103,7 @@ export class Kota {
     /** @param {string} id @param {string} pin @param {ReadOptions} [options] @returns {Promise<Pin>} */
     pin(id: string, pin: string, options?: ReadOptions): Promise<Pin>;
     /** Keeps the locale as it is under a name, for `at` of its reads.
-     * @param {string} id @param {string} pin @param {WriteOptions} [options]
-     * @returns {Promise<Pin>} */
+     * @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<Pin>} */
     putPin(id: string, pin: string, options?: WriteOptions): Promise<Pin>;
     /** @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<void>} */
     deletePin(id: string, pin: string, options?: WriteOptions): Promise<void>;
@@ -130,8 +130,7 @@ export class Kota {
      * @returns {Promise<Reverted>} */
     revert(id: string, revert: Revert, options?: WriteOptions): Promise<Reverted>;
     /** Brings the locale back to a pin, as its next revision.
-     * @param {string} id @param {string} pin @param {WriteOptions} [options]
-     * @returns {Promise<Locale>} */
+     * @param {string} id @param {string} pin @param {WriteOptions} [options] @returns {Promise<Locale>} */
     restorePin(id: string, pin: string, options?: WriteOptions): Promise<Locale>;
     /** A layer as a file.
      * @param {string} id @param {string} layer @param {ReadOptions & {format?: string}} [options]

@@ -226,6 +226,11 @@ export type Locale = {
     id: string;
     title: string | null;
     revision: number;
+    /**
+     * of a fork: "arena@start"
+     */
+    from?: string | undefined;
+    from_revision?: number | undefined;
     gravity: number[];
     placement: {
         translation: number[];
@@ -244,6 +249,10 @@ export type Locale = {
     crs?: string | undefined;
     layers: any[];
     memory_bytes: number;
+};
+export type ForkOptions = WriteOptions & {
+    title?: string;
+    placement?: Manifest["placement"];
 };
 /**
  * As a list has it: layers only where they were asked for.

@@ -1,6 +1,7 @@
 /*
  * GET    /v1/locales?limit=&after=&layers=
  *                              ->  {"locales":[Locale…],"next":"/v1/locales?…" or null}
+ * POST   /v1/locales  {"id","from","title"?,"placement"?}  ->  201 Locale: a fork
  * GET    /v1/locales/{locale}  ->  Locale; ETag is its revision, with ".transform_seq" after it
  *                                  once a layer has moved; If-None-Match  ->  304
  * PUT    /v1/locales/{locale}  manifest  ->  201 or 200 Locale
@@ -17,6 +18,7 @@
 #include "api/write.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* With staleness_s, where there is a shared log. */
 static void put_locale(struct call *call, const struct locale *locale, bool with_layers)
@@ -138,6 +140,101 @@ enum err_code locale_put_answer(struct call *call, struct err *err)
     return write_submit(call, &put_write, &change, NULL, charge, err);
 }
 API_HANDLER(locale_put, 1, CALL_NEEDS_NOTHING)
+
+/* ---- forks ----------------------------------------------------------------------------------- */
+
+static const struct write_kind fork_write = {
+    .change = WORLD_FORK,
+    .method = "POST",
+    .below = "",
+    .encode = write_encode_locale,
+};
+
+/* "arena", "arena@start" or "arena@17". */
+static enum err_code decode_from(const char *text, struct world_change *change, struct err *err)
+{
+    struct world_fork *fork = &change->fork;
+    const char *sign = strchr(text, '@');
+    struct span id = {text, sign ? (size_t)(sign - text) : strlen(text)};
+    struct span at = {sign ? sign + 1 : "", sign ? strlen(sign + 1) : 0};
+    bool is_good =
+        world_id_is_valid(id.at, id.length) && span_copy(id, fork->from, sizeof fork->from);
+
+    if (is_good && sign && !(span_count(at, &fork->revision) && fork->revision > 0))
+        is_good = world_id_is_valid(at.at, at.length) &&
+                  span_copy(at, fork->pin, sizeof fork->pin) &&
+                  strspn(fork->pin, "0123456789") != at.length;
+    if (!is_good) {
+        err_set(err, ERR_BAD_INPUT,
+                "from is a locale, or one with a pin or a revision: \"arena\", \"arena@start\", "
+                "\"arena@17\"");
+        return err_at(err, "/from");
+    }
+    snprintf(change->manifest.from, sizeof change->manifest.from, "%s", text);
+    return ERR_OK;
+}
+
+static enum err_code get_text(const cJSON *json, const char *name, const char **out,
+                              struct err *err)
+{
+    const cJSON *member = json_given(json, name);
+
+    if (!member)
+        err_set(err, ERR_MISSING, "%s is missing", name);
+    else if (json_get_string(member, out, err) == ERR_OK)
+        return ERR_OK;
+    return err_at(err, "/%s", name);
+}
+
+/* Are both locales within the token's claims? The path names none. */
+static enum err_code check_claims(const struct call *call, const char *id, const char *from,
+                                  struct err *err)
+{
+    const struct claims *claims = call_claims(call);
+
+    if (!claims || !claims->has_locales ||
+        (claims_has_locale(claims, id, strlen(id)) &&
+         claims_has_locale(claims, from, strlen(from))))
+        return ERR_OK;
+    return err_set(err, ERR_CLAIMS, "this token is for the locales %s", claims->locales);
+}
+
+/* The id becomes that of the path, where write_open finds it. */
+static enum err_code decode_fork(struct call *call, struct world_change *change, struct err *err)
+{
+    const cJSON *json = call->json;
+    const char *id, *from;
+
+    if (manifest_decode(json, &change->manifest, err) || get_text(json, "id", &id, err) ||
+        get_text(json, "from", &from, err))
+        return err->code;
+    if (!world_id_is_valid(id, strlen(id))) {
+        err_set(err, ERR_BAD_INPUT, "\"%.64s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",
+                id, WORLD_ID_MAX);
+        return err_at(err, "/id");
+    }
+    if (decode_from(from, change, err) || check_claims(call, id, change->fork.from, err))
+        return err->code;
+    change->fork.has_title = json_given(json, "title") != NULL;
+    change->fork.has_placement = json_given(json, "placement") != NULL;
+    call->params[0] = (struct span){id, strlen(id)};
+    return ERR_OK;
+}
+
+enum err_code locales_post_answer(struct call *call, struct err *err)
+{
+    static const char *const members[] = {"id", "from", "title", "placement", NULL};
+    struct world_change change = {.layer_id = ""};
+
+    if (options_open_json(call, members, NULL, err) || decode_fork(call, &change, err))
+        return err->code;
+    if (call->api->is_shared)
+        return err_set(err, ERR_NOT_IMPLEMENTED, "this daemon shares its log, which has no forks");
+    if (write_open(call, &fork_write, &change, err))
+        return err->code;
+    return write_submit(call, &fork_write, &change, NULL, 0, err);
+}
+API_HANDLER(locales_post, 0, CALL_NEEDS_NOTHING)
 
 enum err_code locale_delete_answer(struct call *call, struct err *err)
 {

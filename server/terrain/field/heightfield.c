@@ -60,6 +60,11 @@ uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_
     return tile_at(field, tile_column, tile_row)->serial;
 }
 
+uint64_t heightfield_all_tiles_bytes(void)
+{
+    return tile_all_bytes();
+}
+
 uint64_t heightfield_tile_bytes(const struct heightfield_spec *spec)
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(spec);

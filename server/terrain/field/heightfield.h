@@ -152,6 +152,9 @@ const struct heightfield_spec *heightfield_spec(const struct heightfield *field)
 /* Bytes of the tiles of such a field, of a valid spec; the rest is some bytes a tile. O(1).
  */
 uint64_t heightfield_tile_bytes(const struct heightfield_spec *spec);
+
+/* Memory of all tiles of the process, each once, however many fields share it. Any thread. */
+uint64_t heightfield_all_tiles_bytes(void);
 void heightfield_stats(const struct heightfield *field, struct heightfield_stats *out);
 
 /* The box of all samples; false (and a flat box at z 0) when there is no data at all. */

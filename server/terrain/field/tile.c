@@ -29,6 +29,7 @@
 #include <string.h>
 
 static atomic_uint_least64_t last_serial;
+static atomic_uint_least64_t all_bytes;
 static struct slab_pool pools[TILE_SHIFT + 1] = {
     [0 ... TILE_SHIFT] = SLAB_POOL_INIT}; /* a leaf size has its size of tiles */
 
@@ -290,6 +291,7 @@ struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
 
     if (tile == NULL)
         return NULL;
+    atomic_fetch_add_explicit(&all_bytes, tile_bytes(leaf_shift), memory_order_relaxed);
     atomic_init(&tile->refs, 1);
     tile->leaf_shift = leaf_shift;
     tile->serial = 0;
@@ -398,8 +400,15 @@ void tile_ref(struct tile *tile)
 
 void tile_unref(struct tile *tile)
 {
-    if (tile != NULL && atomic_fetch_sub_explicit(&tile->refs, 1, memory_order_acq_rel) == 1)
-        slab_free(&pools[tile->leaf_shift], tile);
+    if (tile == NULL || atomic_fetch_sub_explicit(&tile->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    atomic_fetch_sub_explicit(&all_bytes, tile_bytes(tile->leaf_shift), memory_order_relaxed);
+    slab_free(&pools[tile->leaf_shift], tile);
+}
+
+uint64_t tile_all_bytes(void)
+{
+    return atomic_load_explicit(&all_bytes, memory_order_relaxed);
 }
 
 static struct bounds leaf_bounds(const float *samples, uint32_t side_cells)

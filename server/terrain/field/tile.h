@@ -72,6 +72,7 @@ void tile_hash(const struct tile *tile, uint64_t hash[2]);
 void tile_ref(struct tile *tile);
 void tile_unref(struct tile *tile); /* NULL is fine */
 size_t tile_bytes(uint32_t leaf_shift);
+uint64_t tile_all_bytes(void); /* of all tiles there are */
 
 /* Every node against every sample that it covers. */
 bool tile_validate(const struct tile *tile, struct err *err);

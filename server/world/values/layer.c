@@ -25,8 +25,16 @@ struct layer_polygons {
     struct polygon_set set;
     uint64_t upload; /* equal in all states of one upload */
     uint64_t bytes;
-    uint32_t refs; /* atomic */
+    uint64_t counted; /* in all_meshes_bytes: these, and the first mesh that was built of them */
+    uint32_t refs;    /* atomic */
 };
+
+static uint64_t all_meshes_bytes; /* atomic */
+
+uint64_t layer_all_meshes_bytes(void)
+{
+    return __atomic_load_n(&all_meshes_bytes, __ATOMIC_RELAXED);
+}
 
 bool world_id_is_valid(const char *id, size_t length)
 {
@@ -108,8 +116,18 @@ static void polygons_unref(struct layer_polygons *polygons)
 {
     if (!polygons || __atomic_fetch_sub(&polygons->refs, 1, __ATOMIC_ACQ_REL) != 1)
         return;
+    __atomic_fetch_sub(&all_meshes_bytes, polygons->counted, __ATOMIC_RELAXED);
     polygon_set_free(&polygons->set);
     free(polygons);
+}
+
+static void count_once(struct layer_polygons *polygons, uint64_t bytes)
+{
+    uint64_t none = 0;
+
+    if (__atomic_compare_exchange_n(&polygons->counted, &none, bytes, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        __atomic_fetch_add(&all_meshes_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* Takes the references on the polygons and the mesh. */
@@ -131,6 +149,7 @@ static struct layer *layer_over_mesh(const char *id, enum layer_role role,
     mesh_stats(mesh, &layer->mesh_stats);
     layer->built_tests = layer->mesh_stats.average_tests;
     layer->memory_bytes = layer->mesh_stats.bytes + polygons->bytes + sizeof *layer;
+    count_once(polygons, layer->memory_bytes);
     return layer;
 }
 

@@ -178,6 +178,10 @@ bool layer_bounds(const struct layer *layer, struct box3 *out);
 /* Recomputes the invariants of the surface and of the layer's numbers. O(samples). */
 bool layer_validate(const struct layer *layer, struct err *err);
 
+/* Memory of all meshes of the process and their polygons, each once, however many layers share it.
+ * Any thread. */
+uint64_t layer_all_meshes_bytes(void);
+
 struct layer *layer_ref(struct layer *layer);
 void layer_unref(struct layer *layer); /* NULL is fine */
 

@@ -10,7 +10,8 @@
 
 enum {
     LOCALE_TITLE_BYTES_MAX = 256,
-    LOCALE_LAYERS_MAX = 256 /* every ray tests each of them */
+    LOCALE_FROM_MAX = 2 * WORLD_ID_MAX + 1, /* characters of "locale@pin" */
+    LOCALE_LAYERS_MAX = 256                 /* every ray tests each of them */
 };
 
 /* Locale to world: p_world = rotation · p + translation. */
@@ -28,6 +29,9 @@ struct locale_manifest {
     bool has_geo; /* where on the Earth the frame's origin is */
     double geo_lat_deg, geo_lng_deg;
     uint32_t crs; /* EPSG code of the projected system of x and y; 0: none; never with geo */
+    char from[LOCALE_FROM_MAX + 1]; /* of a fork: what it was made of, as it was asked for; "": it
+                                       is none. Stays with the locale */
+    uint64_t from_revision;
 };
 
 enum { LOCALE_CRS_MIN = 1024, LOCALE_CRS_MAX = 32766 }; /* of EPSG, as GeoTIFF keeps them */

@@ -247,6 +247,7 @@ static void count_locale(struct locale_sums *sums, const struct locale *locale, 
     sums->pin_bytes += locale->pins ? one * locale->pins->bytes : 0;
     sums->past_bytes += locale->past ? one * locale->past->bytes : 0;
     sums->pins += locale->pins ? one * locale->pins->count : 0;
+    sums->forks += locale->manifest.from[0] ? one : 0;
     sums->moved += locale->transform_seq > 0 ? one : 0;
     sums->layers += one * locale->layer_count;
     for (size_t i = 0; i < locale->layer_count; i++) {
@@ -356,6 +357,20 @@ struct world_snapshot *snapshot_with_models(const struct world_snapshot *snapsho
         add_chunk(next, chunk_ref(snapshot->chunks[i]));
     count_bytes(next);
     return next;
+}
+
+uint64_t snapshot_shared_bytes(const struct world_snapshot *snapshot)
+{
+    const struct locale_sums *sums = &snapshot->sums;
+    uint64_t counted = snapshot->memory_bytes + sums->pin_bytes;
+    uint64_t held = heightfield_all_tiles_bytes() + layer_all_meshes_bytes();
+
+    if (sums->forks == 0)
+        return counted;
+    held = (held > sums->past_bytes ? held - sums->past_bytes : 0) +
+           (snapshot->models ? snapshot->models->bytes : 0) +
+           (sums->layers + snapshot->locale_count) * sizeof(struct locale);
+    return held < counted ? held : counted;
 }
 
 /* ---- validation ------------------------------------------------------------------------------ */

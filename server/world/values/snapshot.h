@@ -19,6 +19,7 @@ struct locale_sums {
     uint64_t memory_bytes; /* of the locales */
     uint64_t pin_bytes, past_bytes, pins;
     uint64_t layers, mesh_layers, mesh_polygons, mesh_bytes;
+    uint64_t forks;
     uint64_t moved; /* locales with a layer that has moved */
 };
 
@@ -67,6 +68,13 @@ struct world_snapshot snapshot_showing(const struct world_snapshot *snapshot,
                                        bool (*shows)(const void *context,
                                                      const struct locale *locale),
                                        const void *shows_context);
+
+/*
+ * Bytes of locales, models and pins where tiles and meshes that forks share count once. Without a
+ * fork it is the sum. With one, tiles and meshes are all that the process has but for the past, so
+ * those of a snapshot that is not published yet, or that a reader still holds, count, too. O(1)
+ */
+uint64_t snapshot_shared_bytes(const struct world_snapshot *snapshot);
 
 /* Frees it and releases its locales. */
 void snapshot_destroy(struct world_snapshot *snapshot);

@@ -144,7 +144,8 @@ enum err_code draft_last_revision(const struct draft *draft, const char *locale_
     return ERR_OK;
 }
 
-/* Of locales, models and pins; the past has a limit of its own. */
+/* Of locales, models and pins; the past has a limit of its own. Each fork counts as a
+ * whole. */
 static uint64_t bytes_of(const struct world_snapshot *snapshot)
 {
     return snapshot->memory_bytes + snapshot->sums.pin_bytes;
@@ -155,6 +156,7 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
 {
     const struct world_limits *limits = &draft->world->limits;
     const struct world_snapshot *now = draft->snapshot;
+    uint64_t held;
 
     if (draft->is_followed)
         return ERR_OK;
@@ -162,10 +164,11 @@ static enum err_code check_room(const struct draft *draft, const struct world_sn
         return err_limit(err, ERR_WORLD_FULL, (double)limits->locales_max,
                          (double)next->locale_count, "the world takes %zu locales, it is full",
                          limits->locales_max);
-    if (bytes_of(next) > bytes_of(now) && bytes_of(next) > limits->bytes_max)
-        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)bytes_of(next),
+    held = snapshot_shared_bytes(next);
+    if (bytes_of(next) > bytes_of(now) && held > limits->bytes_max)
+        return err_limit(err, ERR_WORLD_FULL, (double)limits->bytes_max, (double)held,
                          "the world would hold %llu bytes, the most is %llu",
-                         (unsigned long long)bytes_of(next), (unsigned long long)limits->bytes_max);
+                         (unsigned long long)held, (unsigned long long)limits->bytes_max);
     return ERR_OK;
 }
 
@@ -446,6 +449,7 @@ void result_finish(struct change_result *result)
 {
     locale_unref(result->before);
     locale_unref(result->after);
+    locale_unref(result->from);
     edit_outcome_free(&result->outcome);
     feed_content_unref(result->event.content);
     free(result->answer);

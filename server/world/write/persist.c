@@ -20,6 +20,7 @@
 _Static_assert((int)WORLD_ID_MAX == (int)STORE_ID_MAX, "ids are as long in the store");
 _Static_assert((int)LOCALE_TITLE_BYTES_MAX == (int)STORE_TITLE_MAX,
                "titles are as long in the store");
+_Static_assert((int)LOCALE_FROM_MAX == (int)STORE_ORIGIN_MAX, "origins are as long in the store");
 _Static_assert((int)FEED_SOURCE_MAX == (int)STORE_SOURCE_MAX, "sources are as long in the store");
 
 /* ---- to the store ---------------------------------------------------------------------------- */
@@ -43,6 +44,8 @@ static struct store_locale locale_row(const struct locale *locale)
     memcpy(row.id, locale->id, sizeof row.id);
     memcpy(row.title, m->title, sizeof row.title);
     memcpy(row.rotation, m->placement.rotation, sizeof row.rotation);
+    memcpy(row.origin, m->from, sizeof row.origin);
+    row.origin_revision = m->from_revision;
     return row;
 }
 
@@ -234,6 +237,8 @@ static struct locale_manifest manifest_of(const struct store_locale *row)
     m.geo_lat_deg = row->geo_lat_deg;
     m.geo_lng_deg = row->geo_lng_deg;
     m.crs = row->crs;
+    memcpy(m.from, row->origin, sizeof m.from);
+    m.from_revision = row->origin_revision;
     return m;
 }
 
@@ -366,6 +371,17 @@ static struct layer *pinned(struct layer *layer, const struct store_loaded_layer
     return out;
 }
 
+/* A mesh of another locale, unmoved. */
+static struct layer *shared(const struct load *load, const struct store_loaded_layer *loaded,
+                            struct err *err)
+{
+    static const struct layer unmoved = {.is_moved = false};
+    const struct locale *other = snapshot_locale(load->draft->snapshot, loaded->shares);
+
+    CHECK(other);
+    return layer_carried((struct layer *)(uintptr_t)locale_layer(other, loaded->id), &unmoved, err);
+}
+
 static bool on_layer(void *context, struct store_loaded_layer *loaded, struct err *err)
 {
     struct load *load = context;
@@ -376,6 +392,8 @@ static bool on_layer(void *context, struct store_loaded_layer *loaded, struct er
     CHECK(load->layer_count < LOCALE_LAYERS_MAX);
     if (loaded->is_current)
         layer = layer_ref((struct layer *)(uintptr_t)locale_layer(load->locale, loaded->id));
+    else if (loaded->shares)
+        layer = shared(load, loaded, err);
     else
         layer = loaded->kind == STORE_MESH
                     ? layer_adopt_mesh(loaded->id, (enum layer_role)loaded->role, loaded->mesh,

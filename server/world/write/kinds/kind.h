@@ -103,4 +103,13 @@ void kind_count_samples(struct world_stats *counted, const struct change_result 
 void kind_bound_locale(const struct locale *locale, struct feed_event *event);
 void kind_bound_layer(const struct layer *layer, struct feed_event *event);
 
+/* Are both over the same samples or polygons? */
+bool kind_has_same_surface(const struct layer *a, const struct layer *b);
+
+/* Writes a layer of `after` where the rows are those of `old` (NULL: there are none): only what
+ * differs, if they are heightfields of one grid. */
+enum err_code kind_persist_difference(struct store *store, const struct layer *old,
+                                      const struct locale *after, const struct layer *layer,
+                                      struct err *err);
+
 #endif

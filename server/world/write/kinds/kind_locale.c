@@ -23,19 +23,23 @@ static enum err_code make_put(struct draft *draft, struct change_result *result,
 {
     const struct world_change *change = result->change;
     const struct locale *now = result->before;
+    struct locale_manifest manifest = change->manifest;
     uint64_t last = 0;
 
+    if (now) { /* a fork stays one */
+        memcpy(manifest.from, now->manifest.from, sizeof manifest.from);
+        manifest.from_revision = now->manifest.from_revision;
+    }
     result->is_new = now == NULL;
     if (!now && draft_last_revision(draft, change->locale_id, &last, err))
         return err->code;
     CHECK(!change->is_whole || !draft->world->store);
     if (now && change->is_whole)
-        result->after =
-            locale_assemble(now->id, now->revision + 1, &change->manifest, NULL, 0, err);
+        result->after = locale_assemble(now->id, now->revision + 1, &manifest, NULL, 0, err);
     else if (now)
-        result->after = locale_next(now, &change->manifest, NULL, NULL, change->prepared, err);
+        result->after = locale_next(now, &manifest, NULL, NULL, change->prepared, err);
     else
-        result->after = locale_create(change->locale_id, &change->manifest, err);
+        result->after = locale_create(change->locale_id, &manifest, err);
     if (!result->after)
         return err->code;
     if (!now)

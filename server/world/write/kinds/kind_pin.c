@@ -80,7 +80,7 @@ static enum err_code persist_deletion(struct store *store, const struct change_r
 
 /* ---- restore --------------------------------------------------------------------------------- */
 
-static bool has_same_surface(const struct layer *a, const struct layer *b)
+bool kind_has_same_surface(const struct layer *a, const struct layer *b)
 {
     return a->kind == b->kind && a->role == b->role && a->field == b->field && a->mesh == b->mesh &&
            a->polygons == b->polygons;
@@ -91,7 +91,7 @@ static struct layer *restored_layer(struct layer *pinned, struct layer *now, str
 {
     static const struct layer unmoved = {.is_moved = false};
 
-    if (now && has_same_surface(pinned, now))
+    if (now && kind_has_same_surface(pinned, now))
         return layer_ref(now);
     if (pinned->kind != LAYER_MESH)
         return layer_ref(pinned);
@@ -240,6 +240,7 @@ static enum err_code make_restore(struct draft *draft, struct change_result *res
     const struct world_change *change = result->change;
     const struct locale *now = result->before, *pin = locale_pin(now, change->pin);
     struct layer *layers[LOCALE_LAYERS_MAX];
+    struct locale_manifest manifest;
     size_t count = 0;
 
     (void)draft;
@@ -250,7 +251,10 @@ static enum err_code make_restore(struct draft *draft, struct change_result *res
             layer_unref(layers[--count]);
         return err->code;
     }
-    result->after = locale_assemble(now->id, now->revision + 1, &pin->manifest, layers, count, err);
+    manifest = pin->manifest;
+    memcpy(manifest.from, now->manifest.from, sizeof manifest.from);
+    manifest.from_revision = now->manifest.from_revision;
+    result->after = locale_assemble(now->id, now->revision + 1, &manifest, layers, count, err);
     if (!result->after)
         return err->code;
     result->after->transform_seq = now->transform_seq;
@@ -265,10 +269,10 @@ static enum err_code make_restore(struct draft *draft, struct change_result *res
     return ERR_OK;
 }
 
-static enum err_code persist_restored(struct store *store, const struct change_result *result,
-                                      const struct layer *layer, struct err *err)
+enum err_code kind_persist_difference(struct store *store, const struct layer *old,
+                                      const struct locale *after, const struct layer *layer,
+                                      struct err *err)
 {
-    const struct layer *old = locale_layer(result->before, layer->id);
     const struct heightfield_spec *a, *b;
 
     if (layer == old)
@@ -279,13 +283,12 @@ static enum err_code persist_restored(struct store *store, const struct change_r
         if (a->cols == b->cols && a->rows == b->rows && a->leaf_cells == b->leaf_cells &&
             a->origin_x_m == b->origin_x_m && a->origin_y_m == b->origin_y_m &&
             a->spacing_x_m == b->spacing_x_m && a->spacing_y_m == b->spacing_y_m)
-            return store_put_field(store, result->after->id, layer->id, old->field, layer->field,
-                                   result->after->revision, err);
+            return store_put_field(store, after->id, layer->id, old->field, layer->field,
+                                   after->revision, err);
     }
-    if (old && old->kind != layer->kind &&
-        store_drop_pose(store, result->after->id, layer->id, err))
+    if (old && old->kind != layer->kind && store_drop_pose(store, after->id, layer->id, err))
         return err->code;
-    return persist_layer(store, result->after, layer, err);
+    return persist_layer(store, after, layer, err);
 }
 
 static enum err_code persist_restore(struct store *store, const struct change_result *result,
@@ -301,7 +304,8 @@ static enum err_code persist_restore(struct store *store, const struct change_re
             store_drop_layer(store, before->id, before->layers[i]->id, err))
             return err->code;
     for (size_t i = 0; i < after->layer_count; i++)
-        if (persist_restored(store, result, after->layers[i], err))
+        if (kind_persist_difference(store, locale_layer(before, after->layers[i]->id), after,
+                                    after->layers[i], err))
             return err->code;
     return persist_transform_seq(store, after, PERSIST_SEQ_SPARE, err);
 }
