@@ -112,6 +112,9 @@ def works(command):
         done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=HANG_S,
                               env=clean_environment({"KOTA_URL": demo.url, "PATH": path}))
+        if "picture" in command:  # of a daemon that may have no OpenGL
+            check(done.returncode == 0 or b"OpenGL" in done.stderr, f"{command}: {done}")
+            return
         check(done.returncode == 0, f"{command}: {done}")
         if "patch ls" not in command and "model ls" not in command and "export" not in command:
             check(done.stdout, f"{command} prints nothing")
