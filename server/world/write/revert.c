@@ -266,7 +266,8 @@ enum err_code revert_plan_read(struct revert_plan *plan, struct world *world, ui
         return err_set(err, ERR_GONE, "the history of locale %s ends at revision %llu, not %llu",
                        plan->question.locale, (unsigned long long)plan->read,
                        (unsigned long long)upto);
-    qsort(plan->left.at, plan->left.count, sizeof *plan->left.at, by_revision);
+    if (plan->left.count > 0)
+        qsort(plan->left.at, plan->left.count, sizeof *plan->left.at, by_revision);
     return ERR_OK;
 }
 
