@@ -529,7 +529,7 @@ def parameter_known(path, method, name):
 
 for path_, method_, operation_, shared_ in operations():
     if method_ not in ("get", "post") or method_ == "post" and path_.split("/")[-1] in (
-            "profile", "los", "pick", "edits", "patches", "polygons", "bodies", "impacts", "restore", "revert",
+            "profile", "los", "pick", "edits", "patches", "polygons", "bodies", "impacts", "locales", "restore", "revert",
             "view.png"):
         continue
     if path_.endswith("/impacts/{impact}"):  # hills has none
