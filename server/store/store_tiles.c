@@ -391,22 +391,26 @@ static void apply_log(const struct tiles *t, uint32_t tx, uint32_t ty, uint32_t 
 {
     for (size_t i = 0; i < t->overlay_count; i++)
         if (t->overlays[i].revision > as_of)
-            overlay_apply(&t->overlays[i], tx, ty, cols, rows, TILE_SIDE, samples_m);
+            overlay_apply(&t->overlays[i], tx, ty, cols, rows,
+                          heightfield_builder_stride(t->builder), samples_m);
 }
 
 static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float *samples_m)
 {
     const struct tiles *t = w->tiles;
     const struct tile_row *row = &t->rows[(size_t)ty * t->layout.tile_cols + tx];
+    size_t bytes, stride = heightfield_builder_stride(t->builder);
     uint32_t cols, rows, crc = 0;
-    size_t bytes;
     float *to;
     int rc;
 
     heightfield_tile_size(&t->spec, tx, ty, &cols, &rows);
     if (!row->is_there) {
-        memcpy(samples_m, heightfield_tile_samples(t->base->field, tx, ty),
-               sizeof *samples_m * TILE_SIDE * TILE_SIDE);
+        const float *from = heightfield_tile_samples(t->base->field, tx, ty);
+
+        for (uint32_t r = 0; r < rows; r++)
+            memcpy(samples_m + r * stride, from + r * heightfield_tile_stride(t->base->field),
+                   cols * sizeof *from);
         apply_log(t, tx, ty, cols, rows, 0, samples_m);
         return ERR_OK;
     }
@@ -414,7 +418,7 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
     if (row->codec != 0 || row->bytes < 0 || (size_t)row->bytes != bytes)
         return damaged_tile(t, tx, ty, "its codec or length is not the one that was written",
                             &w->err);
-    to = cols == TILE_SIDE ? samples_m : w->reader->packed;
+    to = cols == stride ? samples_m : w->reader->packed;
     rc = blob_at(w->reader, row);
     if (rc == SQLITE_OK && (size_t)sqlite3_blob_bytes(w->reader->blob[row->is_kept]) != bytes)
         rc = SQLITE_CORRUPT;
@@ -431,7 +435,7 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
     if (crc != row->crc)
         return damaged_tile(t, tx, ty, "its checksum is wrong", &w->err);
     for (uint32_t r = 0; to != samples_m && r < rows; r++)
-        memcpy(samples_m + (size_t)r * TILE_SIDE, to + (size_t)r * cols, cols * sizeof *to);
+        memcpy(samples_m + r * stride, to + (size_t)r * cols, cols * sizeof *to);
     apply_log(t, tx, ty, cols, rows, (uint64_t)row->revision, samples_m);
     return ERR_OK;
 }

@@ -32,16 +32,17 @@ static const float *tile_pack(const struct heightfield *field, uint32_t tx, uint
                               size_t *bytes, float **packed)
 {
     const float *samples = heightfield_tile_samples(field, tx, ty);
+    size_t stride = heightfield_tile_stride(field);
     uint32_t cols, rows;
 
     heightfield_tile_size(heightfield_spec(field), tx, ty, &cols, &rows);
     *bytes = (size_t)cols * rows * sizeof *samples;
     *packed = NULL;
-    if (cols == 257)
+    if (cols == stride)
         return samples;
     *packed = malloc(*bytes);
     for (uint32_t row = 0; *packed && row < rows; row++)
-        memcpy(*packed + (size_t)row * cols, samples + (size_t)row * 257, cols * sizeof *samples);
+        memcpy(*packed + (size_t)row * cols, samples + row * stride, cols * sizeof *samples);
     return *packed;
 }
 

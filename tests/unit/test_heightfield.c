@@ -323,7 +323,7 @@ static void *fill_tiles(void *context)
         to = heightfield_builder_begin(p->builder, column, row, &err);
         heightfield_tile_size(&p->spec, column, row, &cols, &rows);
         for (uint32_t r = 0; r < rows; r++)
-            memcpy(to + (size_t)r * TILE_SAMPLES,
+            memcpy(to + r * heightfield_builder_stride(p->builder),
                    p->samples + (size_t)(row * TILE_CELLS + r) * p->spec.cols + column * TILE_CELLS,
                    cols * sizeof *to);
         if (tile == p->bent)
@@ -506,8 +506,8 @@ static void column_bounds_are_the_scalar_ones(void **state)
 
         for (uint32_t i = 0; i < rows * TILE_SAMPLES; i++)
             samples[i] = odd[random_below(&random, seed % 2 ? 12 : 4)];
-        tile_column_bounds_scalar(samples, rows, cols, min[0], max[0]);
-        tile_column_bounds(samples, rows, cols, min[1], max[1]);
+        tile_column_bounds_scalar(samples, TILE_SAMPLES, rows, cols, min[0], max[0]);
+        tile_column_bounds(samples, TILE_SAMPLES, rows, cols, min[1], max[1]);
         for (uint32_t column = 0; column < cols; column++)
             if (!same_bound(min[0][column], min[1][column]) ||
                 !same_bound(max[0][column], max[1][column]))

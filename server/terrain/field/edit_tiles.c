@@ -115,7 +115,7 @@ void heightfield_read_samples(const struct heightfield *field, const struct samp
 
             for (uint32_t r = 0; r < part.rows; r++)
                 memcpy(out_m + offset + (size_t)r * rect->cols,
-                       tile->samples + (size_t)(part.row + r) * TILE_SAMPLES + part.column,
+                       tile->samples + (size_t)(part.row + r) * field->stride + part.column,
                        part.cols * sizeof *out_m);
         }
 }

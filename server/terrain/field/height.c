@@ -131,9 +131,9 @@ void heightfield_prefetch(const struct heightfield *field, struct vec2 at)
     column = (uint32_t)u;
     row = (uint32_t)v;
     samples = heightfield_tile(field, column, row)->samples +
-              (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES + (column & (TILE_CELLS - 1));
+              (size_t)(row & (TILE_CELLS - 1)) * field->stride + (column & (TILE_CELLS - 1));
     __builtin_prefetch(samples);
-    __builtin_prefetch(samples + TILE_SAMPLES);
+    __builtin_prefetch(samples + field->stride);
 }
 
 void heightfield_height(const struct heightfield *field, struct vec2 at, enum interpolation mode,
@@ -173,6 +173,7 @@ enum { BATCH = 32 };
 /* A point in its cell. */
 struct cell_place {
     const float *at; /* sample (0, 0) of the cell, in its tile */
+    size_t stride;   /* to the next row */
     double fu, fv;
     bool is_main, is_in; /* is_in false: some cell, the point is outside of the field */
 };
@@ -206,8 +207,9 @@ ALWAYS_INLINE void cell_of(const struct heightfield *field, double x, double y,
 ALWAYS_INLINE void place_fill(const struct heightfield *field, uint32_t column, uint32_t row,
                               enum triangulation triangulation, struct cell_place *place)
 {
+    place->stride = field->stride;
     place->at = heightfield_tile(field, column, row)->samples +
-                (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES + (column & (TILE_CELLS - 1));
+                (row & (TILE_CELLS - 1)) * place->stride + (column & (TILE_CELLS - 1));
     place->is_main = triangulation == TRIANGULATION_MAIN ||
                      (triangulation == TRIANGULATION_ALTERNATING && ((column + row) & 1) != 0);
 }
@@ -218,20 +220,20 @@ ALWAYS_INLINE void place_fill(const struct heightfield *field, uint32_t column, 
  */
 ALWAYS_INLINE double main_height(const struct cell_place *place)
 {
-    enum { H00, H10, H01 = TILE_SAMPLES, H11 };
+    const size_t h01 = place->stride;
     const float *at = place->at;
     double fu = place->fu, fv = place->fv;
     double first = fu < fv ? fv : fu, second = fu < fv ? fu : fv;
-    double h00 = (double)at[H00], middle = (double)at[fu - fv >= 0 ? H10 : H01];
+    double h00 = (double)at[0], middle = (double)at[fu - fv >= 0 ? 1 : h01];
 
-    return h00 + first * (middle - h00) + second * ((double)at[H11] - middle);
+    return h00 + first * (middle - h00) + second * ((double)at[h01 + 1] - middle);
 }
 
 /* All samples are read before it is known which of them count: the latency of memory dominates. */
 ALWAYS_INLINE double anti_height(const struct cell_place *place)
 {
     const float *at = place->at;
-    f32x4 samples = f32x4_pairs(at, at + TILE_SAMPLES);
+    f32x4 samples = f32x4_pairs(at, at + place->stride);
     f64x2 low = f64x2_of_floats(samples);
     f64x2 high = f64x2_of_floats(__builtin_shufflevector(samples, samples, 2, 3, 2, 3));
     f64x2 f = {place->fu, place->fv}, one = f64x2_all(1);
@@ -315,7 +317,7 @@ ALWAYS_INLINE void triangle_batch(const struct heightfield *field, const struct 
         cell_of(field, points[i].x, points[i].y, &places[i], &column, &row);
         place_fill(field, column, row, triangulation, &places[i]);
         __builtin_prefetch(places[i].at);
-        __builtin_prefetch(places[i].at + TILE_SAMPLES);
+        __builtin_prefetch(places[i].at + places[i].stride);
     }
     for (size_t i = 0; i < count; i++) {
         double height_m = place_height(&places[i]);

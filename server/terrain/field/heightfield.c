@@ -41,6 +41,17 @@ void heightfield_tile_size(const struct heightfield_spec *spec, uint32_t tile_co
     *rows = up < TILE_SAMPLES ? up : TILE_SAMPLES;
 }
 
+struct tile_shape heightfield_tile_shape(const struct heightfield_spec *spec, uint32_t tile_column,
+                                         uint32_t tile_row)
+{
+    uint32_t leaf_cells = spec->leaf_cells ? spec->leaf_cells : HEIGHTFIELD_LEAF_CELLS_DEFAULT;
+    uint32_t cols, rows;
+
+    heightfield_tile_size(spec, tile_column, tile_row, &cols, &rows);
+    return tile_shape(cols, rows, (uint32_t)__builtin_ctz(leaf_cells),
+                      spec->cols <= TILE_SAMPLES && spec->rows <= TILE_SAMPLES);
+}
+
 static const struct tile *tile_at(const struct heightfield *field, uint32_t tile_column,
                                   uint32_t tile_row)
 {
@@ -52,6 +63,11 @@ const float *heightfield_tile_samples(const struct heightfield *field, uint32_t 
                                       uint32_t tile_row)
 {
     return tile_at(field, tile_column, tile_row)->samples;
+}
+
+size_t heightfield_tile_stride(const struct heightfield *field)
+{
+    return field->stride;
 }
 
 uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_column,
@@ -67,11 +83,19 @@ uint64_t heightfield_all_tiles_bytes(void)
 
 uint64_t heightfield_tile_bytes(const struct heightfield_spec *spec)
 {
-    struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
-    uint32_t leaf_cells = spec->leaf_cells ? spec->leaf_cells : HEIGHTFIELD_LEAF_CELLS_DEFAULT;
+    const struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
+    uint64_t bytes = 0;
 
-    return (uint64_t)layout.tile_cols * layout.tile_rows *
-           tile_bytes((uint32_t)__builtin_ctz(leaf_cells));
+    /* those of the last column and row may be smaller than the others, which are alike */
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t column = i % 2 ? 0 : layout.tile_cols - 1, row = i / 2 ? 0 : layout.tile_rows - 1;
+        uint64_t count =
+            (uint64_t)(i % 2 ? layout.tile_cols - 1 : 1) * (i / 2 ? layout.tile_rows - 1 : 1);
+        struct tile_shape shape = heightfield_tile_shape(spec, column, row);
+
+        bytes += count * tile_bytes(&shape);
+    }
+    return bytes;
 }
 
 void heightfield_stats(const struct heightfield *field, struct heightfield_stats *out)
@@ -83,7 +107,7 @@ void heightfield_stats(const struct heightfield *field, struct heightfield_stats
     out->samples = (uint64_t)field->spec.cols * field->spec.rows;
     out->levels = field->level_max - field->leaf_shift + 1;
     out->bytes =
-        sizeof *field + tiles * (2 * sizeof(struct tile *) + tile_bytes(field->leaf_shift)) +
+        sizeof *field + tiles * 2 * sizeof(struct tile *) + heightfield_tile_bytes(&field->spec) +
         heightfield_group_count(field) * (sizeof(struct tile_group *) + sizeof(struct tile_group)) +
         (last->offset + 1) * sizeof(struct bounds) +
         field->minmax16_count * sizeof(struct minmax16_node);
@@ -108,7 +132,7 @@ float heightfield_sample(const struct heightfield *field, uint32_t column, uint3
     uint32_t r = row < field->cell_rows ? row : field->cell_rows - 1;
     const struct tile *tile = heightfield_tile(field, c, r);
 
-    return tile->samples[(size_t)((r & (TILE_CELLS - 1)) + (row - r)) * TILE_SAMPLES +
+    return tile->samples[(size_t)((r & (TILE_CELLS - 1)) + (row - r)) * field->stride +
                          (c & (TILE_CELLS - 1)) + (column - c)];
 }
 
@@ -180,7 +204,9 @@ bool heightfield_aprons_agree(const struct heightfield *field, struct err *err)
 {
     for (uint32_t ty = 0; ty < field->tile_rows; ty++)
         for (uint32_t tx = 0; tx < field->tile_cols; tx++) {
-            const float *own = field->tiles[(size_t)ty * field->tile_cols + tx]->samples;
+            const struct tile *tile = field->tiles[(size_t)ty * field->tile_cols + tx];
+            const float *own = tile->samples;
+            size_t stride = field->stride, rows = tile_row_count(&tile->shape);
             bool has_east = tx + 1 < field->tile_cols, has_north = ty + 1 < field->tile_rows;
             const float *east =
                 has_east ? field->tiles[(size_t)ty * field->tile_cols + tx + 1]->samples : own;
@@ -188,10 +214,10 @@ bool heightfield_aprons_agree(const struct heightfield *field, struct err *err)
                 has_north ? field->tiles[(size_t)(ty + 1) * field->tile_cols + tx]->samples : own;
 
             for (size_t i = 0; i < TILE_SAMPLES; i++)
-                if ((has_east && memcmp(&own[i * TILE_SAMPLES + TILE_CELLS],
-                                        &east[i * TILE_SAMPLES], sizeof *own) != 0) ||
-                    (has_north &&
-                     memcmp(&own[TILE_CELLS * TILE_SAMPLES + i], &north[i], sizeof *own) != 0)) {
+                if ((has_east && i < rows &&
+                     memcmp(&own[i * stride + TILE_CELLS], &east[i * stride], sizeof *own) != 0) ||
+                    (has_north && i < stride &&
+                     memcmp(&own[TILE_CELLS * stride + i], &north[i], sizeof *own) != 0)) {
                     err_set(err, ERR_INTERNAL, "tile (%u, %u) disagrees with its apron at %zu", tx,
                             ty, i);
                     return false;
@@ -219,9 +245,9 @@ static bool beyond_is_nan(const struct heightfield *field, struct err *err)
 
         heightfield_tile_size(&field->spec, i % field->tile_cols, i / field->tile_cols, &cols,
                               &rows);
-        for (uint32_t row = 0; row < TILE_SAMPLES; row++)
-            for (uint32_t column = row < rows ? cols : 0; column < TILE_SAMPLES; column++)
-                if (!isnan(samples[row * TILE_SAMPLES + column])) {
+        for (uint32_t row = 0; row < tile_row_count(&field->tiles[i]->shape); row++)
+            for (uint32_t column = row < rows ? cols : 0; column < field->stride; column++)
+                if (!isnan(samples[row * field->stride + column])) {
                     err_set(err, ERR_INTERNAL, "tile %u has sample (%u, %u) beyond the field", i,
                             column, row);
                     return false;
@@ -244,9 +270,10 @@ static bool minmax16_top_is_valid(const struct heightfield *field, struct err *e
             uint32_t column = i % (4 * own->cols), row = i / (4 * own->cols);
             size_t at = (size_t)row * cols + column;
             bool is_inside = column < cols && row < rows;
-            struct bounds bounds = !is_inside ? BOUNDS_EMPTY
-                                   : below    ? minmax16_bounds(&below[at])
-                                              : minmax16_bounds(&field->tiles[at]->minmax16[0]);
+            struct bounds bounds =
+                !is_inside ? BOUNDS_EMPTY
+                : below    ? minmax16_bounds(&below[at])
+                           : minmax16_bounds(heightfield_minmax16(field, field->tiles[at], 0));
 
             if (!minmax16_child_holds(&nodes[row / 4 * own->cols + column / 4],
                                       row % 4 * 4 + column % 4, bounds)) {

@@ -88,16 +88,16 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
  *   builder = heightfield_builder_create(spec, err)
  *   for each tile, anywhere:
  *       samples_m = heightfield_builder_begin(builder, tile_column, tile_row, err)
- *       write the tile's own [rows][cols] of heightfield_tile_size, row stride 257
+ *       write the tile's own [rows][cols] of heightfield_tile_size, by heightfield_builder_stride
  *       heightfield_builder_seal(builder, tile_column, tile_row, err)
  *   field = heightfield_builder_finish(builder, err)
  *
- * begin   samples_m[257][257], borrowed until seal: samples beyond the field are NaN already, the
+ * begin   samples_m[][stride], borrowed until seal: samples beyond the field are NaN already, the
  *         rest is to be written, each tile its own apron. NULL and ERR_NO_MEMORY. Once a tile.
  * put     instead of begin, on one thread: heights_m[count] of one row, from that column on, go to
  *         the tiles that hold them, aprons included. Samples that are never put are no data.
  *         ERR_NO_MEMORY.
- * share   instead of begin and seal: the tile of another field with the same leaf size.
+ * share   instead of begin and seal: the tile of another field of the same size and leaf size.
  * seal    builds the tile's pyramid, best while its samples are still in the cache. ERR_BAD_INPUT:
  *         an infinite height, named with its place in the field.
  * rest    after all that will be put: seals the tiles that were begun; all others are one tile
@@ -109,6 +109,7 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
 struct heightfield_builder;
 struct heightfield_builder *heightfield_builder_create(const struct heightfield_spec *spec,
                                                        struct err *err); /* as heightfield_create */
+size_t heightfield_builder_stride(const struct heightfield_builder *builder);
 float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
                                  uint32_t tile_row, struct err *err);
 void heightfield_builder_share(struct heightfield_builder *builder, uint32_t tile_column,
@@ -132,11 +133,13 @@ void heightfield_tile_size(const struct heightfield_spec *spec, uint32_t tile_co
                            uint32_t tile_row, uint32_t *cols, uint32_t *rows);
 
 /*
- * The samples of one tile, row stride 257, borrowed from the field; and a number that no other tile
- * of this process ever has, so values computed from a tile can be cached by it.
+ * The samples of one tile, borrowed from the field; how many a row has, some of them beyond it;
+ * and a number that no other tile of this process ever has, so values computed from a tile can be
+ * cached by it.
  */
 const float *heightfield_tile_samples(const struct heightfield *field, uint32_t tile_column,
                                       uint32_t tile_row);
+size_t heightfield_tile_stride(const struct heightfield *field);
 uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_column,
                                  uint32_t tile_row);
 

@@ -92,6 +92,7 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
 {
     struct heightfield_tile_layout layout = heightfield_tile_layout(spec);
     struct layers top = {.levels = 0}, wide = {.levels = 0};
+    struct tile_shape shape = heightfield_tile_shape(spec, 0, 0);
 
     layers_add(&top, layout.tile_cols, layout.tile_rows);
     lay_out(&top, layout, 2);
@@ -126,7 +127,9 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     field->origin_v = fabs(spec->origin_y_m / spec->spacing_y_m);
     field->cell_cols = spec->cols - 1;
     field->cell_rows = spec->rows - 1;
-    memcpy(field->strides, (int16_t[8]){1, (int16_t)field->tile_cols, 1, TILE_SAMPLES},
+    field->stride = shape.stride;
+    field->minmax16_first = shape.first;
+    memcpy(field->strides, (int16_t[8]){1, (int16_t)field->tile_cols, 1, (int16_t)shape.stride},
            sizeof field->strides);
     field->is_far = !(field->origin_u < ORIGIN_FAR && field->origin_v < ORIGIN_FAR);
     if (!field->is_far) {
@@ -218,7 +221,7 @@ static void build_minmax16_node(struct heightfield *field, uint32_t level, uint3
 
         children[i] = c >= cols || r >= rows ? BOUNDS_EMPTY
                       : below ? minmax16_bounds(&field->minmax16_top[below->offset + at])
-                              : minmax16_bounds(&field->tiles[at]->minmax16[0]);
+                              : minmax16_bounds(heightfield_minmax16(field, field->tiles[at], 0));
     }
     minmax16_build(&field->minmax16_top[own->offset + (size_t)row * own->cols + column], children);
 }
@@ -317,12 +320,19 @@ static struct tile *begin(struct heightfield_builder *builder, uint32_t tile_col
     CHECK(tile_column < field->tile_cols && tile_row < field->tile_rows);
     struct tile **tile = &field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
 
+    const struct tile_shape shape = heightfield_tile_shape(&field->spec, tile_column, tile_row);
+
     CHECK(*tile == NULL);
-    *tile = tile_begin(cols, rows, field->leaf_shift);
+    *tile = tile_begin(&shape, cols, rows);
     if (*tile == NULL)
         err_set(err, ERR_NO_MEMORY, "no memory for a heightfield of %u×%u samples",
                 field->spec.cols, field->spec.rows);
     return *tile;
+}
+
+size_t heightfield_builder_stride(const struct heightfield_builder *builder)
+{
+    return builder->field->stride;
 }
 
 float *heightfield_builder_begin(struct heightfield_builder *builder, uint32_t tile_column,
@@ -342,8 +352,8 @@ void heightfield_builder_share(struct heightfield_builder *builder, uint32_t til
     struct heightfield *field = builder->field;
     struct tile **tile = &field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
 
-    CHECK(*tile == NULL && from->leaf_shift == field->leaf_shift);
-    CHECK(tile_column < from->tile_cols && tile_row < from->tile_rows);
+    CHECK(*tile == NULL && from->leaf_shift == field->leaf_shift &&
+          from->spec.cols == field->spec.cols && from->spec.rows == field->spec.rows);
     *tile = from->tiles[(size_t)tile_row * from->tile_cols + tile_column];
     tile_ref(*tile);
 }
@@ -361,7 +371,7 @@ static bool put_in_tile(struct heightfield_builder *builder, uint32_t tile_colum
     if (tile == NULL) /* of a field that is put in part the rest has no data */
         tile = begin(builder, tile_column, tile_row, 0, 0, err);
     if (tile != NULL)
-        memcpy(tile->samples + (size_t)(row - (tile_row << TILE_SHIFT)) * TILE_SAMPLES + from -
+        memcpy(tile->samples + (size_t)(row - (tile_row << TILE_SHIFT)) * field->stride + from -
                    first,
                heights_m + from - column, (to - from) * sizeof *heights_m);
     return tile != NULL;
@@ -393,8 +403,8 @@ static enum err_code infinite_in_tile(const struct tile *tile, uint32_t tile_col
     while (!isinf(tile->samples[i])) /* one is, tile_seal says */
         i++;
     return err_set(err, ERR_BAD_INPUT, "height (%u, %u) is infinite",
-                   (tile_column << TILE_SHIFT) + i % TILE_SAMPLES,
-                   (tile_row << TILE_SHIFT) + i / TILE_SAMPLES);
+                   (tile_column << TILE_SHIFT) + i % tile->shape.stride,
+                   (tile_row << TILE_SHIFT) + i / tile->shape.stride);
 }
 
 enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint32_t tile_column,
@@ -412,7 +422,7 @@ enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint
 enum err_code heightfield_builder_rest(struct heightfield_builder *builder, struct err *err)
 {
     struct heightfield *field = builder->field;
-    struct tile *none = NULL;
+    struct tile *none[4] = {NULL}, **same; /* those of the last column and row are others */
 
     for (uint32_t i = 0; i < tile_count(field); i++) {
         if (field->tiles[i] && field->tiles[i]->serial == 0 &&
@@ -420,16 +430,18 @@ enum err_code heightfield_builder_rest(struct heightfield_builder *builder, stru
             break;
         if (field->tiles[i])
             continue;
-        if (!none) {
-            none = tile_begin(0, 0, field->leaf_shift);
-            if (!none)
-                return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-            CHECK(tile_seal(none)); /* it has no sample that could be infinite */
+        same = &none[(i % field->tile_cols + 1 == field->tile_cols) +
+                     2 * (i / field->tile_cols + 1 == field->tile_rows)];
+        if (!*same) {
+            *same = begin(builder, i % field->tile_cols, i / field->tile_cols, 0, 0, err);
+            if (!*same)
+                break;
+            CHECK(tile_seal(*same)); /* it has no sample that could be infinite */
+        } else {
+            tile_ref(*same);
         }
-        tile_ref(none);
-        field->tiles[i] = none;
+        field->tiles[i] = *same;
     }
-    tile_unref(none);
     return err->code;
 }
 
@@ -499,8 +511,8 @@ static bool tile_from_array(struct heightfield_builder *builder, uint32_t tile_c
     heights_m += ((size_t)tile_row * spec->cols + tile_column) << TILE_SHIFT;
     heightfield_tile_size(spec, tile_column, tile_row, &cols, &rows);
     for (uint32_t row = 0; row < rows; row++)
-        memcpy(samples_m + (size_t)row * TILE_SAMPLES, heights_m + (size_t)row * spec->cols,
-               cols * sizeof *samples_m);
+        memcpy(samples_m + (size_t)row * builder->field->stride,
+               heights_m + (size_t)row * spec->cols, cols * sizeof *samples_m);
     return heightfield_builder_seal(builder, tile_column, tile_row, err) == ERR_OK;
 }
 

@@ -37,6 +37,8 @@ struct heightfield {
     double inner_m[2]; /* from the origin, 0 to less than these is inside, for any rounding */
     /* of column and row: of the tile, in tiles; in the tile, in samples; four zeros */
     int16_t strides[8];
+    uint32_t stride;           /* of a row of samples, in all tiles */
+    uint32_t minmax16_first;   /* as the tiles' shape.first */
     double origin_u, origin_v; /* how far the frame's origin is, in cells: |origin / spacing| */
     uint32_t cell_cols, cell_rows;
     uint32_t leaf_shift;
@@ -95,11 +97,24 @@ static inline struct corners heightfield_corners(const struct heightfield *field
                                                  uint32_t row)
 {
     const struct tile *tile = heightfield_tile(field, column, row);
-    const float *at = tile->samples + (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES +
-                      (column & (TILE_CELLS - 1));
+    size_t stride = field->stride;
+    const float *at =
+        tile->samples + (row & (TILE_CELLS - 1)) * stride + (column & (TILE_CELLS - 1));
 
-    return (struct corners){at[0], at[1], at[TILE_SAMPLES], at[TILE_SAMPLES + 1]};
+    return (struct corners){at[0], at[1], at[stride], at[stride + 1]};
 }
+
+/* A minmax16 node of a tile by its number. */
+static inline const struct minmax16_node *heightfield_minmax16(const struct heightfield *field,
+                                                               const struct tile *tile,
+                                                               uint32_t number)
+{
+    return tile_minmax16(tile, field->minmax16_first, number);
+}
+
+/* The shape of a tile. */
+struct tile_shape heightfield_tile_shape(const struct heightfield_spec *spec, uint32_t tile_column,
+                                         uint32_t tile_row);
 
 /* Bounds of the node of `level` that holds a cell; level is leaf_shift..level_max. */
 static inline struct bounds heightfield_node(const struct heightfield *field, uint32_t level,

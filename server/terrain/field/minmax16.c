@@ -19,6 +19,13 @@
 #define STEP_LEAST_M 1e-36f
 #define SLACK 0x1p-10f /* of a step */
 
+void minmax16_clear(struct minmax16_node *node)
+{
+    *node = (struct minmax16_node){.base_m = __builtin_inff()};
+    for (int i = 0; i < MINMAX16_CHILDREN; i++)
+        node->min[i] = 255;
+}
+
 void minmax16_build(struct minmax16_node *node, const struct bounds *children)
 {
     struct bounds all = BOUNDS_EMPTY;
@@ -26,9 +33,7 @@ void minmax16_build(struct minmax16_node *node, const struct bounds *children)
     for (int i = 0; i < MINMAX16_CHILDREN; i++)
         all = bounds_union(all, children[i]);
     if (!(all.min <= all.max)) {
-        *node = (struct minmax16_node){0};
-        for (int i = 0; i < MINMAX16_CHILDREN; i++)
-            node->min[i] = 255;
+        minmax16_clear(node);
         return;
     }
     float step = (all.max - all.min) * (1.000001f / 255);

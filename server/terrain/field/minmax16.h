@@ -29,10 +29,14 @@ enum {
 };
 
 struct minmax16_node {
-    float base_m, step_m; /* step_m is 0 when there is no data at all, else > 0 */
+    float base_m, step_m; /* step_m is 0 and base_m is infinite when there is no data at all, so
+                             that no ray meets a child; else > 0 */
     uint8_t min[MINMAX16_CHILDREN],
         max[MINMAX16_CHILDREN]; /* 4·row + column; without data 255 and 0 */
 };
+
+/* Without data. */
+void minmax16_clear(struct minmax16_node *node);
 
 /* From the bounds of its children in the same order. */
 void minmax16_build(struct minmax16_node *node, const struct bounds *children);

@@ -26,41 +26,29 @@
 #include "terrain/kernels/lanes.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static atomic_uint_least64_t last_serial;
 static atomic_uint_least64_t all_bytes;
 static struct slab_pool pools[TILE_SHIFT + 1] = {
-    [0 ... TILE_SHIFT] = SLAB_POOL_INIT}; /* a leaf size has its size of tiles */
+    [0 ... TILE_SHIFT] = SLAB_POOL_INIT}; /* of whole tiles: a leaf size has its size of them */
 
-static size_t node_count(uint32_t leaf_shift)
-{
-    size_t count = 0;
-
-    for (uint32_t level = leaf_shift; level <= TILE_SHIFT; level++)
-        count += (size_t)1 << 2 * (TILE_SHIFT - level);
-    return count;
-}
-
-size_t tile_bytes(uint32_t leaf_shift)
-{
-    return sizeof(struct tile) + node_count(leaf_shift) * sizeof(struct bounds);
-}
-
-void tile_column_bounds_scalar(const float *samples, uint32_t rows, uint32_t cols, float *min,
-                               float *max)
+void tile_column_bounds_scalar(const float *samples, size_t stride, uint32_t rows, uint32_t cols,
+                               float *min, float *max)
 {
     for (uint32_t column = 0; column < cols; column++) {
         struct bounds b = BOUNDS_EMPTY;
 
         for (uint32_t row = 0; row < rows; row++)
-            b = bounds_add(b, samples[(size_t)row * TILE_SAMPLES + column]);
+            b = bounds_add(b, samples[row * stride + column]);
         min[column] = b.min;
         max[column] = b.max;
     }
 }
 
-void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, float *min, float *max)
+void tile_column_bounds(const float *samples, size_t stride, uint32_t rows, uint32_t cols,
+                        float *min, float *max)
 {
     uint32_t column = 0;
 
@@ -69,7 +57,7 @@ void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, floa
         f32x4 min0 = f32x4_all(__builtin_inff()), max0 = f32x4_all(-__builtin_inff());
         f32x4 min1 = min0, max1 = max0;
 
-        for (uint32_t row = 0; row < rows; row++, at += TILE_SAMPLES) {
+        for (uint32_t row = 0; row < rows; row++, at += stride) {
             f32x4 h0 = f32x4_load(at), h1 = f32x4_load(at + 4);
 
             min0 = f32x4_min(h0, min0);
@@ -82,7 +70,125 @@ void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, floa
         f32x4_store(max + column, max0);
         f32x4_store(max + column + 4, max1);
     }
-    tile_column_bounds_scalar(samples + column, rows, cols - column, min + column, max + column);
+    tile_column_bounds_scalar(samples + column, stride, rows, cols - column, min + column,
+                              max + column);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+enum {
+    SQUARE_SHIFT = 2, /* log2 of MINMAX16_LEAF_CELLS */
+    BLOCK_SHIFT = 4,  /* of a minmax16 node's side in cells, where its children are squares */
+    BLOCKS = TILE_CELLS >> BLOCK_SHIFT,
+    SQUARES = TILE_CELLS >> SQUARE_SHIFT
+};
+_Static_assert(1 << SQUARE_SHIFT == MINMAX16_LEAF_CELLS &&
+                   BLOCK_SHIFT == SQUARE_SHIFT + MINMAX16_SHIFT,
+               "a block is a node of squares");
+
+/* Whole squares of 4×4 cells over so many samples, and one more, up to those of a whole tile. */
+static uint32_t padded(uint32_t samples)
+{
+    uint32_t cells = (samples + 2) / MINMAX16_LEAF_CELLS * MINMAX16_LEAF_CELLS;
+
+    return cells + MINMAX16_LEAF_CELLS < TILE_CELLS ? cells + MINMAX16_LEAF_CELLS + 1
+                                                    : (uint32_t)TILE_SAMPLES;
+}
+
+struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, bool is_only)
+{
+    uint32_t cells = (cols > rows ? cols : rows) - 1;
+
+    return (struct tile_shape){
+        .cols = (uint16_t)cols,
+        .rows = (uint16_t)rows,
+        .stride = (uint16_t)(is_only ? padded(cols) : (uint32_t)TILE_SAMPLES),
+        /* a ray begins at the smallest node over its way: no larger one is ever looked at */
+        .first = !is_only || cells > 64 ? 0
+                 : cells > 16           ? 1
+                                        : MINMAX16_TILE_LAST_LEVEL,
+        .leaf_shift = leaf_shift,
+    };
+}
+
+uint32_t tile_row_count(const struct tile_shape *shape)
+{
+    return padded(shape->rows);
+}
+
+/* Blocks of 16×16 cells over so many samples of the field. */
+static uint32_t block_count(uint32_t samples)
+{
+    return (samples + (1u << BLOCK_SHIFT) - 2) >> BLOCK_SHIFT;
+}
+
+/* The node of the last level over one of 16×16 blocks. */
+static uint32_t minmax16_index(uint32_t column, uint32_t row)
+{
+    uint32_t parent = 1 + 4 * (row / 4) + column / 4;
+
+    return MINMAX16_CHILDREN * parent + 1 + 4 * (row & 3) + (column & 3);
+}
+
+uint32_t tile_minmax16_count(const struct tile_shape *shape)
+{
+    uint32_t last = minmax16_index(block_count(shape->cols) - 1, block_count(shape->rows) - 1);
+
+    if (shape->first == MINMAX16_TILE_LAST_LEVEL)
+        return 1;
+    return (last - 1) / MINMAX16_CHILDREN * MINMAX16_CHILDREN + MINMAX16_CHILDREN + 1 -
+           shape->first;
+}
+
+static size_t minmax16_bytes(const struct tile_shape *shape)
+{
+    return (tile_minmax16_count(shape) * sizeof(struct minmax16_node) + 63) / 64 * 64;
+}
+
+/* log2 of the cells along the smallest square of nodes over the tile's part of the field. */
+static uint32_t extent_shift(const struct tile_shape *shape)
+{
+    uint32_t cells = (shape->cols > shape->rows ? shape->cols : shape->rows) - 1u;
+    uint32_t shift = BLOCK_SHIFT > shape->leaf_shift ? (uint32_t)BLOCK_SHIFT : shape->leaf_shift;
+
+    while (1u << shift < cells)
+        shift++;
+    return shift;
+}
+
+/* log2 of the nodes along a level. */
+static uint32_t side_shift(const struct tile_shape *shape, uint32_t level)
+{
+    uint32_t extent = extent_shift(shape);
+
+    return level < extent ? extent - level : 0;
+}
+
+static size_t node_count(const struct tile_shape *shape)
+{
+    size_t count = 0;
+
+    for (uint32_t level = shape->leaf_shift; level <= TILE_SHIFT; level++)
+        count += (size_t)1 << 2 * side_shift(shape, level);
+    return count;
+}
+
+static size_t sample_bytes(const struct tile_shape *shape)
+{
+    /* an even number of them, for bounds come after */
+    return ((size_t)shape->stride * tile_row_count(shape) + 1) / 2 * 2 * sizeof(float);
+}
+
+size_t tile_bytes(const struct tile_shape *shape)
+{
+    return minmax16_bytes(shape) + sizeof(struct tile) + sample_bytes(shape) +
+           node_count(shape) * sizeof(struct bounds);
+}
+
+static bool is_whole(const struct tile_shape *shape)
+{
+    return shape->stride == TILE_SAMPLES && shape->cols == TILE_SAMPLES &&
+           shape->rows == TILE_SAMPLES;
 }
 
 /* Part of the nodes of one level: column0 .. column1 - 1, row0 .. row1 - 1. */
@@ -96,16 +202,6 @@ struct node_rect {
  * 4×4 cells are what the last minmax16 nodes hold, and leaves of up to 16×16 cells are unions of
  * them.
  */
-enum {
-    SQUARE_SHIFT = 2, /* log2 of MINMAX16_LEAF_CELLS */
-    BLOCK_SHIFT = 4,  /* of a minmax16 node's side in cells, where its children are squares */
-    BLOCKS = TILE_CELLS >> BLOCK_SHIFT,
-    SQUARES = TILE_CELLS >> SQUARE_SHIFT
-};
-_Static_assert(1 << SQUARE_SHIFT == MINMAX16_LEAF_CELLS &&
-                   BLOCK_SHIFT == SQUARE_SHIFT + MINMAX16_SHIFT,
-               "a block is a node of squares");
-
 /* The bounds of squares whose columns' bounds are min and max, the shared columns included. */
 static void squares_of_columns(const float *min, const float *max, uint32_t count,
                                struct bounds *squares)
@@ -137,22 +233,14 @@ static void squares_of_columns(const float *min, const float *max, uint32_t coun
     }
 }
 
-/* The node of the last level over one of 16×16 blocks. */
-static uint32_t minmax16_index(uint32_t column, uint32_t row)
-{
-    uint32_t parent = 1 + 4 * (row / 4) + column / 4;
-
-    return MINMAX16_CHILDREN * parent + 1 + 4 * (row & 3) + (column & 3);
-}
-
 /* Leaves of 2^shift cells over one row of blocks, whose squares are there. */
 static void leaves_of_squares(struct tile *tile, const struct node_rect *blocks, uint32_t block_row,
                               const struct bounds squares[4][SQUARES])
 {
-    uint32_t shift = tile->leaf_shift - SQUARE_SHIFT, each = 1u << shift;
-    uint32_t side = (uint32_t)TILE_CELLS >> tile->leaf_shift;
+    uint32_t shift = tile->shape.leaf_shift - SQUARE_SHIFT, each = 1u << shift;
+    uint32_t side = 1u << tile->level_shift[tile->shape.leaf_shift];
     uint32_t first = blocks->column0 * 4 >> shift, end = blocks->column1 * 4 >> shift;
-    struct bounds *leaves = tile->nodes + tile->level_offset[tile->leaf_shift];
+    struct bounds *leaves = tile->nodes + tile->level_offset[tile->shape.leaf_shift];
 
     for (uint32_t row = 0; row < 4u >> shift; row++)
         for (uint32_t column = first; column < end; column++) {
@@ -169,24 +257,35 @@ static void leaves_of_squares(struct tile *tile, const struct node_rect *blocks,
 /* The last minmax16 nodes over a part of the blocks, and the leaves where squares make them. */
 static void build_blocks(struct tile *tile, const struct node_rect *blocks)
 {
-    bool makes_leaves = tile->leaf_shift >= SQUARE_SHIFT && tile->leaf_shift <= BLOCK_SHIFT;
+    const struct tile_shape *shape = &tile->shape;
+    bool makes_leaves = shape->leaf_shift >= SQUARE_SHIFT && shape->leaf_shift <= BLOCK_SHIFT;
     uint32_t first = blocks->column0 << BLOCK_SHIFT, end = blocks->column1 << BLOCK_SHIFT;
+    uint32_t own_end = end < shape->stride ? end : shape->stride - 1u;
+    uint32_t square_rows = (tile_row_count(shape) - 1) >> SQUARE_SHIFT;
     float min[TILE_SAMPLES], max[TILE_SAMPLES];
     struct bounds squares[4][SQUARES], children[MINMAX16_CHILDREN];
 
     for (uint32_t row = blocks->row0; row < blocks->row1; row++) {
         for (uint32_t i = 0; i < 4; i++) {
             const float *samples =
-                tile->samples + (((size_t)row * 4 + i) << SQUARE_SHIFT) * TILE_SAMPLES + first;
+                tile->samples + (((size_t)row * 4 + i) << SQUARE_SHIFT) * shape->stride + first;
+            uint32_t column = first >> SQUARE_SHIFT;
 
-            tile_column_bounds(samples, MINMAX16_LEAF_CELLS + 1, end - first + 1, min, max);
-            squares_of_columns(min, max, (end - first) >> SQUARE_SHIFT,
-                               squares[i] + (first >> SQUARE_SHIFT));
+            if (row * 4 + i < square_rows) {
+                tile_column_bounds(samples, shape->stride, MINMAX16_LEAF_CELLS + 1,
+                                   own_end - first + 1, min, max);
+                squares_of_columns(min, max, (own_end - first) >> SQUARE_SHIFT,
+                                   squares[i] + column);
+                column = own_end >> SQUARE_SHIFT;
+            }
+            for (; column < end >> SQUARE_SHIFT; column++)
+                squares[i][column] = BOUNDS_EMPTY;
         }
         for (uint32_t column = blocks->column0; column < blocks->column1; column++) {
             for (uint32_t i = 0; i < 4; i++)
                 memcpy(children + i * 4, squares[i] + (size_t)column * 4, 4 * sizeof *children);
-            minmax16_build(&tile->minmax16[minmax16_index(column, row)], children);
+            minmax16_build(tile_minmax16(tile, shape->first, minmax16_index(column, row)),
+                           children);
         }
         if (makes_leaves)
             leaves_of_squares(tile, blocks, row, squares);
@@ -196,22 +295,26 @@ static void build_blocks(struct tile *tile, const struct node_rect *blocks)
 /* Leaves of any size, from the samples. */
 static void build_leaves(struct tile *tile, const struct node_rect *part)
 {
-    uint32_t shift = tile->leaf_shift, cells = 1u << shift;
-    uint32_t side = (uint32_t)TILE_CELLS >> shift;
+    const struct tile_shape *shape = &tile->shape;
+    uint32_t shift = shape->leaf_shift, cells = 1u << shift, rows = tile_row_count(shape);
+    uint32_t side = 1u << tile->level_shift[shift];
+    uint32_t begin = part->column0 << shift, end = (part->column1 << shift) + 1;
+    uint32_t cols = (end < shape->stride ? end : shape->stride) - begin;
     struct bounds *leaves = tile->nodes + tile->level_offset[shift];
     float min[TILE_SAMPLES], max[TILE_SAMPLES];
 
     for (uint32_t row = part->row0; row < part->row1; row++) {
-        const float *samples = tile->samples + ((size_t)row << shift) * TILE_SAMPLES +
-                               ((size_t)part->column0 << shift);
+        uint32_t from = row << shift, to = from + cells + 1 < rows ? from + cells + 1 : rows;
 
-        tile_column_bounds(samples, cells + 1, ((part->column1 - part->column0) << shift) + 1, min,
-                           max);
+        if (from >= rows) /* a block may be larger than the tile */
+            break;
+        tile_column_bounds(tile->samples + (size_t)from * shape->stride + begin, shape->stride,
+                           to - from, cols, min, max);
         for (uint32_t column = part->column0; column < part->column1; column++) {
             uint32_t first = (column - part->column0) << shift;
-            struct bounds b = {min[first], max[first]};
+            struct bounds b = BOUNDS_EMPTY;
 
-            for (uint32_t i = first + 1; i <= first + cells; i++)
+            for (uint32_t i = first; i <= first + cells && i < cols; i++)
                 b = bounds_union(b, (struct bounds){min[i], max[i]});
             leaves[row * side + column] = (struct bounds){b.min + 0.0f, b.max + 0.0f};
         }
@@ -223,11 +326,15 @@ static void build_levels(struct tile *tile, const struct node_rect *leaves)
 {
     struct node_rect part = *leaves;
 
-    for (uint32_t level = tile->leaf_shift + 1; level <= TILE_SHIFT; level++) {
-        uint32_t side = (uint32_t)TILE_CELLS >> level;
+    for (uint32_t level = tile->shape.leaf_shift + 1; level <= TILE_SHIFT; level++) {
+        uint32_t side = 1u << tile->level_shift[level];
         struct bounds *nodes = tile->nodes + tile->level_offset[level];
         const struct bounds *below = tile->nodes + tile->level_offset[level - 1];
 
+        if (tile->level_shift[level - 1] == 0) { /* one node is over all there is */
+            nodes[0] = below[0];
+            continue;
+        }
         part = (struct node_rect){part.column0 / 2, part.row0 / 2, (part.column1 + 1) / 2,
                                   (part.row1 + 1) / 2};
         for (uint32_t row = part.row0; row < part.row1; row++)
@@ -247,66 +354,90 @@ static void minmax16_from_below(struct tile *tile, uint32_t n)
     struct bounds children[MINMAX16_CHILDREN];
 
     for (uint32_t i = 0; i < MINMAX16_CHILDREN; i++)
-        children[i] = minmax16_bounds(&tile->minmax16[MINMAX16_CHILDREN * n + 1 + i]);
-    minmax16_build(&tile->minmax16[n], children);
+        children[i] =
+            minmax16_bounds(tile_minmax16(tile, tile->shape.first, MINMAX16_CHILDREN * n + 1 + i));
+    minmax16_build(tile_minmax16(tile, tile->shape.first, n), children);
 }
 
 /* The minmax16 nodes above a part of the blocks. */
 static void build_wide(struct tile *tile, const struct node_rect *blocks)
 {
+    if (tile->shape.first > 1)
+        return;
     for (uint32_t row = blocks->row0 / 4; row <= (blocks->row1 - 1) / 4; row++)
         for (uint32_t column = blocks->column0 / 4; column <= (blocks->column1 - 1) / 4; column++)
             minmax16_from_below(tile, 1 + 4 * row + column);
-    minmax16_from_below(tile, 0);
+    if (tile->shape.first == 0)
+        minmax16_from_below(tile, 0);
 }
 
 /* Everything over these blocks of 16×16 cells. */
 static void build(struct tile *tile, const struct node_rect *blocks)
 {
+    uint32_t leaf_shift = tile->shape.leaf_shift;
     struct node_rect leaves;
 
     build_blocks(tile, blocks);
     build_wide(tile, blocks);
-    if (tile->leaf_shift > BLOCK_SHIFT) {
-        uint32_t more = tile->leaf_shift - BLOCK_SHIFT, round = (1u << more) - 1;
+    if (leaf_shift > BLOCK_SHIFT) {
+        uint32_t more = leaf_shift - BLOCK_SHIFT, round = (1u << more) - 1;
 
         leaves =
             (struct node_rect){blocks->column0 >> more, blocks->row0 >> more,
                                (blocks->column1 + round) >> more, (blocks->row1 + round) >> more};
     } else {
-        uint32_t less = BLOCK_SHIFT - tile->leaf_shift;
+        uint32_t less = BLOCK_SHIFT - leaf_shift;
 
         leaves = (struct node_rect){blocks->column0 << less, blocks->row0 << less,
                                     blocks->column1 << less, blocks->row1 << less};
     }
-    if (tile->leaf_shift < SQUARE_SHIFT || tile->leaf_shift > BLOCK_SHIFT)
+    if (leaf_shift < SQUARE_SHIFT || leaf_shift > BLOCK_SHIFT)
         build_leaves(tile, &leaves);
     build_levels(tile, &leaves);
 }
 
-struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift)
+/* The tile without samples; its nodes and leaves have no data. */
+static struct tile *allocate(const struct tile_shape *shape)
 {
-    struct tile *tile = slab_alloc(&pools[leaf_shift], tile_bytes(leaf_shift));
+    size_t bytes = tile_bytes(shape), below = minmax16_bytes(shape);
+    char *block = is_whole(shape) ? slab_alloc(&pools[shape->leaf_shift], bytes)
+                                  : aligned_alloc(64, (bytes + 63) / 64 * 64);
+    struct tile *tile = block ? (struct tile *)(void *)(block + below) : NULL;
     uint32_t offset = 0;
 
     if (tile == NULL)
         return NULL;
-    atomic_fetch_add_explicit(&all_bytes, tile_bytes(leaf_shift), memory_order_relaxed);
+    atomic_fetch_add_explicit(&all_bytes, bytes, memory_order_relaxed);
     atomic_init(&tile->refs, 1);
-    tile->leaf_shift = leaf_shift;
+    tile->shape = *shape;
     tile->serial = 0;
     atomic_init(&tile->hash[0], 0);
     atomic_init(&tile->hash[1], 0);
     memset(tile->level_offset, 0, sizeof tile->level_offset);
-    for (uint32_t level = leaf_shift; level <= TILE_SHIFT; level++) {
+    memset(tile->level_shift, 0, sizeof tile->level_shift);
+    for (uint32_t level = shape->leaf_shift; level <= TILE_SHIFT; level++) {
         tile->level_offset[level] = offset;
-        offset += 1u << 2 * (TILE_SHIFT - level);
+        tile->level_shift[level] = (uint8_t)side_shift(shape, level);
+        offset += 1u << 2 * tile->level_shift[level];
     }
-    tile->nodes = (struct bounds *)(void *)((char *)tile + sizeof *tile);
-    for (uint32_t row = 0; row < TILE_SAMPLES; row++) {
-        float *to = tile->samples + (size_t)row * TILE_SAMPLES;
+    tile->nodes = (struct bounds *)(void *)((char *)tile + sizeof *tile + sample_bytes(shape));
+    if (is_whole(shape)) /* all are built then */
+        return tile;
+    for (uint32_t i = 0; i < tile_minmax16_count(shape); i++)
+        minmax16_clear(tile_minmax16(tile, 0, i));
+    for (uint32_t i = 0; i < offset; i++)
+        tile->nodes[i] = BOUNDS_EMPTY;
+    return tile;
+}
 
-        for (uint32_t column = row < rows ? cols : 0; column < TILE_SAMPLES; column++)
+struct tile *tile_begin(const struct tile_shape *shape, uint32_t cols, uint32_t rows)
+{
+    struct tile *tile = allocate(shape);
+
+    for (uint32_t row = 0; tile && row < tile_row_count(shape); row++) {
+        float *to = tile->samples + (size_t)row * shape->stride;
+
+        for (uint32_t column = row < rows ? cols : 0; column < shape->stride; column++)
             to[column] = __builtin_nanf("");
     }
     return tile;
@@ -319,7 +450,8 @@ static uint64_t next_serial(void)
 
 bool tile_seal(struct tile *tile)
 {
-    build(tile, &(struct node_rect){0, 0, BLOCKS, BLOCKS});
+    build(tile,
+          &(struct node_rect){0, 0, block_count(tile->shape.cols), block_count(tile->shape.rows)});
     struct bounds root = tile_root(tile);
 
     if (root.min == -__builtin_inff() || root.max == __builtin_inff())
@@ -331,46 +463,50 @@ bool tile_seal(struct tile *tile)
 static bool has_samples(const struct tile *tile, const struct tile_rect *rect,
                         const float *heights_m, size_t stride)
 {
-    const float *own = tile->samples + (size_t)rect->row * TILE_SAMPLES + rect->column;
+    size_t own_stride = tile->shape.stride;
+    const float *own = tile->samples + rect->row * own_stride + rect->column;
 
     for (uint32_t row = 0; row < rect->rows; row++)
-        if (memcmp(own + (size_t)row * TILE_SAMPLES, heights_m + row * stride,
-                   rect->cols * sizeof *own) != 0)
+        if (memcmp(own + row * own_stride, heights_m + row * stride, rect->cols * sizeof *own) != 0)
             return false;
     return true;
 }
 
 /* The blocks that use one of count samples from the first on: a seam belongs to both sides. */
-static void blocks_of(uint32_t first, uint32_t count, uint32_t *low, uint32_t *high)
+static void blocks_of(uint32_t first, uint32_t count, uint32_t blocks, uint32_t *low,
+                      uint32_t *high)
 {
     uint32_t last = (first + count - 1) >> BLOCK_SHIFT;
 
     *low = first == 0 ? 0 : (first - 1) >> BLOCK_SHIFT;
-    *high = last < BLOCKS ? last + 1 : BLOCKS;
+    *high = last < blocks ? last + 1 : blocks;
 }
 
 struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
                                const float *heights_m, size_t stride)
 {
-    CHECK(rect->cols > 0 && rect->rows > 0 && rect->column + rect->cols <= TILE_SAMPLES &&
-          rect->row + rect->rows <= TILE_SAMPLES);
+    const struct tile_shape *shape = &tile->shape;
+
+    CHECK(rect->cols > 0 && rect->rows > 0 && rect->column + rect->cols <= shape->cols &&
+          rect->row + rect->rows <= shape->rows);
     if (has_samples(tile, rect, heights_m, stride)) {
         tile_ref(tile);
         return tile;
     }
-    struct tile *copy = tile_begin(TILE_SAMPLES, TILE_SAMPLES, tile->leaf_shift);
+    struct tile *copy = allocate(shape);
+    size_t below = minmax16_bytes(shape);
     struct node_rect part;
 
     if (copy == NULL)
         return NULL;
-    memcpy(copy->samples, tile->samples, sizeof tile->samples);
-    memcpy(copy->nodes, tile->nodes, node_count(tile->leaf_shift) * sizeof *tile->nodes);
+    memcpy(copy->samples, tile->samples, sample_bytes(shape));
+    memcpy(copy->nodes, tile->nodes, node_count(shape) * sizeof *tile->nodes);
     for (uint32_t row = 0; row < rect->rows; row++)
-        memcpy(copy->samples + (size_t)(rect->row + row) * TILE_SAMPLES + rect->column,
+        memcpy(copy->samples + (size_t)(rect->row + row) * shape->stride + rect->column,
                heights_m + row * stride, rect->cols * sizeof *heights_m);
-    memcpy(copy->minmax16, tile->minmax16, sizeof tile->minmax16);
-    blocks_of(rect->column, rect->cols, &part.column0, &part.column1);
-    blocks_of(rect->row, rect->rows, &part.row0, &part.row1);
+    memcpy((char *)copy - below, (const char *)tile - below, below);
+    blocks_of(rect->column, rect->cols, block_count(shape->cols), &part.column0, &part.column1);
+    blocks_of(rect->row, rect->rows, block_count(shape->rows), &part.row0, &part.row1);
     build(copy, &part);
     copy->serial = next_serial();
     return copy;
@@ -386,6 +522,7 @@ void tile_hash(const struct tile *tile, uint64_t hash[2])
         return;
     }
     hash[1] = 0;
+    CHECK(tile->shape.cols >= TILE_CELLS && tile->shape.rows >= TILE_CELLS);
     for (uint32_t row = 0; row < TILE_CELLS; row++)
         sample_hash(tile->samples + (size_t)row * TILE_SAMPLES, TILE_CELLS, 1, hash);
     hash[0] |= 1;
@@ -400,10 +537,16 @@ void tile_ref(struct tile *tile)
 
 void tile_unref(struct tile *tile)
 {
+    char *block;
+
     if (tile == NULL || atomic_fetch_sub_explicit(&tile->refs, 1, memory_order_acq_rel) != 1)
         return;
-    atomic_fetch_sub_explicit(&all_bytes, tile_bytes(tile->leaf_shift), memory_order_relaxed);
-    slab_free(&pools[tile->leaf_shift], tile);
+    atomic_fetch_sub_explicit(&all_bytes, tile_bytes(&tile->shape), memory_order_relaxed);
+    block = (char *)tile - minmax16_bytes(&tile->shape);
+    if (is_whole(&tile->shape))
+        slab_free(&pools[tile->shape.leaf_shift], block);
+    else
+        free(block);
 }
 
 uint64_t tile_all_bytes(void)
@@ -411,35 +554,48 @@ uint64_t tile_all_bytes(void)
     return atomic_load_explicit(&all_bytes, memory_order_relaxed);
 }
 
-static struct bounds leaf_bounds(const float *samples, uint32_t side_cells)
+static struct bounds leaf_bounds(const struct tile *tile, uint32_t column0, uint32_t row0,
+                                 uint32_t side_cells)
 {
+    uint32_t stride = tile->shape.stride, rows = tile_row_count(&tile->shape);
     struct bounds b = BOUNDS_EMPTY;
 
-    for (uint32_t row = 0; row <= side_cells; row++)
-        for (uint32_t column = 0; column <= side_cells; column++)
-            b = bounds_add(b, samples[row * TILE_SAMPLES + column]);
+    for (uint32_t row = row0; row <= row0 + side_cells && row < rows; row++)
+        for (uint32_t column = column0; column <= column0 + side_cells && column < stride; column++)
+            b = bounds_add(b, tile->samples[row * stride + column]);
     return b;
+}
+
+/* Has a square that begins at these cells one of the field? Of others nothing is asked. */
+static bool has_cells(const struct tile *tile, uint32_t column, uint32_t row)
+{
+    return column + 1 < tile->shape.cols && row + 1 < tile->shape.rows;
 }
 
 /* The minmax16 nodes over the samples, and that those above follow from them. */
 static bool minmax16_is_valid(const struct tile *tile, struct err *err)
 {
+    uint32_t first = tile->shape.first, count = tile_minmax16_count(&tile->shape);
+
     for (uint32_t i = 0; i < 64 * 64; i++) {
         uint32_t column = i % 64, row = i / 64, lane = (row & 3) * 4 + (column & 3);
-        const float *samples = tile->samples + (size_t)row * MINMAX16_LEAF_CELLS * TILE_SAMPLES +
-                               column * MINMAX16_LEAF_CELLS;
+        uint32_t node = minmax16_index(column / 4, row / 4);
+        struct bounds bounds = leaf_bounds(tile, column * MINMAX16_LEAF_CELLS,
+                                           row * MINMAX16_LEAF_CELLS, MINMAX16_LEAF_CELLS);
 
-        if (!minmax16_child_holds(&tile->minmax16[minmax16_index(column / 4, row / 4)], lane,
-                                  leaf_bounds(samples, MINMAX16_LEAF_CELLS))) {
+        if (has_cells(tile, column * MINMAX16_LEAF_CELLS, row * MINMAX16_LEAF_CELLS) &&
+            (node >= first + count ||
+             !minmax16_child_holds(tile_minmax16(tile, first, node), lane, bounds))) {
             err_set(err, ERR_INTERNAL, "minmax16 leaf (%u, %u) does not hold its samples", column,
                     row);
             return false;
         }
     }
-    for (uint32_t n = 1; n < MINMAX16_TILE_NODES; n++)
-        if (!minmax16_child_holds(&tile->minmax16[(n - 1) / MINMAX16_CHILDREN],
+    for (uint32_t n = first; n < first + count; n++)
+        if (n > 0 && (n - 1) / MINMAX16_CHILDREN >= first &&
+            !minmax16_child_holds(tile_minmax16(tile, first, (n - 1) / MINMAX16_CHILDREN),
                                   (n - 1) % MINMAX16_CHILDREN,
-                                  minmax16_bounds(&tile->minmax16[n]))) {
+                                  minmax16_bounds(tile_minmax16(tile, first, n)))) {
             err_set(err, ERR_INTERNAL, "minmax16 node %u is not held by the one above it", n);
             return false;
         }
@@ -448,21 +604,19 @@ static bool minmax16_is_valid(const struct tile *tile, struct err *err)
 
 bool tile_validate(const struct tile *tile, struct err *err)
 {
-    for (uint32_t level = tile->leaf_shift; level <= TILE_SHIFT; level++) {
-        uint32_t side = (uint32_t)TILE_CELLS >> level;
+    for (uint32_t level = tile->shape.leaf_shift; level <= TILE_SHIFT; level++) {
+        uint32_t side = 1u << tile->level_shift[level];
 
         for (uint32_t row = 0; row < side; row++)
             for (uint32_t column = 0; column < side; column++) {
-                struct bounds want =
-                    leaf_bounds(tile->samples + (size_t)(row << level) * TILE_SAMPLES +
-                                    ((size_t)column << level),
-                                1u << level);
+                struct bounds want = leaf_bounds(tile, column << level, row << level, 1u << level);
                 struct bounds got = tile_node(tile, level, column, row);
 
                 bool is_minus_zero =
                     (got.min == 0 && signbit(got.min)) || (got.max == 0 && signbit(got.max));
 
-                if (want.min != got.min || want.max != got.max || is_minus_zero) {
+                if (has_cells(tile, column << level, row << level) &&
+                    (want.min != got.min || want.max != got.max || is_minus_zero)) {
                     err_set(err, ERR_INTERNAL,
                             "node (%u, %u) of level %u is %g..%g, its samples %g..%g", column, row,
                             level, (double)got.min, (double)got.max, (double)want.min,

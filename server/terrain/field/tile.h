@@ -8,6 +8,10 @@
  *                           (256 >> L)² nodes, row by row, from L = leaf_shift to L = 8
  *   minmax16                the same once more for rays: nodes of 4×4 children down to 4×4 cells
  *
+ * A tile that the field covers in part has only the rows and the nodes over it, and in a field of
+ * one tile a row is shorter, too (struct tile_shape). Around the field are at least four cells
+ * without data, for rays look at the square after the last.
+ *
  * A node's bounds are those of every sample that its cells use, far row and column included; a node
  * without data is (+inf, -inf), and a bound that is zero is +0. Tiles are counted and shared
  * between heightfields.
@@ -26,22 +30,41 @@
 
 enum { TILE_SHIFT = 8, TILE_CELLS = 1 << TILE_SHIFT, TILE_SAMPLES = TILE_CELLS + 1 };
 
+/* The size of a tile. */
+struct tile_shape {
+    uint16_t cols, rows; /* samples inside the field, 2..257 */
+    /* alike in all tiles of a field: */
+    uint16_t stride;     /* of a row of samples */
+    uint16_t first;      /* the first minmax16 node that there is: the smallest over the field */
+    uint32_t leaf_shift; /* a leaf is 2^leaf_shift cells wide */
+};
+
+/* Below it in memory are its minmax16 nodes (tile_minmax16). */
 struct tile {
     atomic_uint refs;
-    uint32_t leaf_shift;      /* a leaf is 2^leaf_shift cells wide */
+    struct tile_shape shape;
     uint64_t serial;          /* no other tile of the process has it; 0: not sealed yet */
     _Atomic uint64_t hash[2]; /* tile_hash, once it was asked for; hash[0] is 0 before */
     uint32_t level_offset[TILE_SHIFT + 1]; /* of level L in nodes; below leaf_shift unused */
+    uint8_t level_shift[TILE_SHIFT + 1];   /* log2 of the nodes in its rows */
     struct bounds *nodes;                  /* after the samples, same allocation */
-    struct minmax16_node minmax16[MINMAX16_TILE_NODES];
-    float samples[TILE_SAMPLES * TILE_SAMPLES];
+    float samples[];
 };
+
+/* Of a field's tile with so many samples in the field; is_only: it has no other. */
+struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, bool is_only);
+
+/* The rows of samples that there are, some of them after the field. */
+uint32_t tile_row_count(const struct tile_shape *shape);
+
+/* Its minmax16 nodes, with all children of each that has data: rays look at those without, too. */
+uint32_t tile_minmax16_count(const struct tile_shape *shape);
 
 /*
  * A tile to be filled: of samples[rows][cols] at its low corner the caller writes all, the rest is
  * NaN already. NULL without memory. One reference.
  */
-struct tile *tile_begin(uint32_t cols, uint32_t rows, uint32_t leaf_shift);
+struct tile *tile_begin(const struct tile_shape *shape, uint32_t cols, uint32_t rows);
 
 /*
  * Builds the pyramid of a tile whose samples are there; from now on nothing of it changes. False
@@ -64,32 +87,39 @@ struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
                                const float *heights_m, size_t stride);
 
 /*
- * 128 bits over the 256×256 samples without the apron: equal samples have equal hashes, in every
- * process; all NaN are equal. O(samples) the first time, then O(1). Any thread.
+ * 128 bits over the 256×256 samples without the apron, all of the field: equal samples have equal
+ * hashes, in every process; all NaN are equal. O(samples) the first time, then O(1). Any thread.
  */
 void tile_hash(const struct tile *tile, uint64_t hash[2]);
 
 void tile_ref(struct tile *tile);
 void tile_unref(struct tile *tile); /* NULL is fine */
-size_t tile_bytes(uint32_t leaf_shift);
+size_t tile_bytes(const struct tile_shape *shape);
 uint64_t tile_all_bytes(void); /* of all tiles there are */
 
 /* Every node against every sample that it covers. */
 bool tile_validate(const struct tile *tile, struct err *err);
 
 /*
- * Per column, bounds of rows × cols samples with row stride TILE_SAMPLES: what all leaves are made
- * of. The first is the scalar form of the second; they give the same bits but for the sign of a
- * zero.
+ * Per column, bounds of rows × cols samples: what all leaves are made of. The first is the scalar
+ * form of the second; they give the same bits but for the sign of a zero.
  */
-void tile_column_bounds_scalar(const float *samples, uint32_t rows, uint32_t cols, float *min,
-                               float *max);
-void tile_column_bounds(const float *samples, uint32_t rows, uint32_t cols, float *min, float *max);
+void tile_column_bounds_scalar(const float *samples, size_t stride, uint32_t rows, uint32_t cols,
+                               float *min, float *max);
+void tile_column_bounds(const float *samples, size_t stride, uint32_t rows, uint32_t cols,
+                        float *min, float *max);
+
+/* A minmax16 node by its number; first is the shape's. */
+static inline struct minmax16_node *tile_minmax16(const struct tile *tile, uint32_t first,
+                                                  uint32_t number)
+{
+    return (struct minmax16_node *)(uintptr_t)tile - 1 - (number - first);
+}
 
 static inline struct bounds tile_node(const struct tile *tile, uint32_t level, uint32_t column,
                                       uint32_t row)
 {
-    return tile->nodes[tile->level_offset[level] + (row << (TILE_SHIFT - level)) + column];
+    return tile->nodes[tile->level_offset[level] + (row << tile->level_shift[level]) + column];
 }
 
 static inline struct bounds tile_root(const struct tile *tile)

@@ -244,9 +244,9 @@ static bool leaf_hit(struct walk *w, bool *is_over)
     const int step_u = du > 0 ? 1 : -1, step_v = dv > 0 ? 1 : -1;
     const uint32_t shift = field->leaf_shift;
     const int64_t leaf_column = w->column >> shift, leaf_row = w->row >> shift;
+    const int64_t stride = field->stride;
     const float *at = heightfield_tile(field, (uint32_t)w->column, (uint32_t)w->row)->samples +
-                      (size_t)(w->row & (TILE_CELLS - 1)) * TILE_SAMPLES +
-                      (w->column & (TILE_CELLS - 1));
+                      (w->row & (TILE_CELLS - 1)) * stride + (w->column & (TILE_CELLS - 1));
     const struct lines lines = lines_of(w);
     double t_u = next_crossing(w->column + (du > 0), w->u0, w->inv_du, lines.u);
     double t_v = next_crossing(w->row + (dv > 0), w->v0, w->inv_dv, lines.v);
@@ -261,7 +261,7 @@ static bool leaf_hit(struct walk *w, bool *is_over)
 
         if (w->trace != NULL)
             trace_cell(w);
-        struct bounds b = cell_bounds(at);
+        struct bounds b = cell_bounds(at, (size_t)stride);
 
         if (!(low - pad > (double)b.max || high + pad < (double)b.min) &&
             cell_hit(w, at, t_exit, line))
@@ -276,7 +276,7 @@ static bool leaf_hit(struct walk *w, bool *is_over)
             t_u = next_crossing(w->column + (du > 0), w->u0, w->inv_du, lines.u);
         } else {
             w->row += step_v;
-            at += step_v * TILE_SAMPLES;
+            at += step_v * stride;
             t_v = next_crossing(w->row + (dv > 0), w->v0, w->inv_dv, lines.v);
         }
         w->t = t_exit;

@@ -111,7 +111,7 @@ static inline double f_on_edge(const struct walk *w, const float *at, double t, 
 {
     const double own[2] = {w->u0 + w->du * t - (double)w->column,
                            w->v0 + w->dv * t - (double)w->row};
-    size_t along = on_u_line ? TILE_SAMPLES : 1, across = TILE_SAMPLES + 1 - along;
+    size_t stride = w->field->stride, along = on_u_line ? stride : 1, across = stride + 1 - along;
     const float *first = at + far_side * across;
     double s = clamp_unit(own[on_u_line]);
 
@@ -217,11 +217,12 @@ static inline f64x2 pair_f(f64x2 z, f64x2 begin, f64x2 end, f64x2 s)
 static inline f64x2 cell_pair_ends(const struct walk *w, const float *at, f64x2 t, bool in_u,
                                    bool out_u)
 {
-    size_t in_along = in_u ? TILE_SAMPLES : 1, out_along = out_u ? TILE_SAMPLES : 1;
+    size_t stride = w->field->stride;
+    size_t in_along = in_u ? stride : 1, out_along = out_u ? stride : 1;
     bool in_far = (in_u & (w->du < 0)) | (!in_u & (w->dv < 0));
     bool out_far = (out_u & (w->du > 0)) | (!out_u & (w->dv > 0));
-    const float *in = at + in_far * (TILE_SAMPLES + 1 - in_along);
-    const float *out = at + out_far * (TILE_SAMPLES + 1 - out_along);
+    const float *in = at + in_far * (stride + 1 - in_along);
+    const float *out = at + out_far * (stride + 1 - out_along);
     f64x2 u = pair_along(w->u0, t, w->du) - f64x2_all((double)w->column);
     f64x2 v = pair_along(w->v0, t, w->dv) - f64x2_all((double)w->row);
     f64x2 s = f64x2_clamp_unit(f64x2_select(mask64x2(in_u, out_u), v, u));
@@ -240,7 +241,7 @@ static inline bool cell_pair_hit(struct walk *w, const float *at, bool is_main, 
     double t_cut = -start / rate, slack = 4 * DBL_EPSILON * (fabs(t_in) + fabs(t_exit));
     bool is_cut = !((t_cut > t_exit + slack) | (t_cut < t_in - slack));
     bool is_after = t_cut > t_exit, first = rate > 0;
-    size_t begin = is_main ? 0 : TILE_SAMPLES, end = TILE_SAMPLES + 1 - begin;
+    size_t stride = w->field->stride, begin = is_main ? 0 : stride, end = stride + 1 - begin;
 
     t_cut = t_cut > t_in ? t_cut : t_in;
     t_cut = t_cut < t_exit ? t_cut : t_exit;
@@ -269,9 +270,9 @@ static inline bool cell_pair_hit(struct walk *w, const float *at, bool is_main, 
 }
 
 /* No sample of the cell is missing. */
-static inline bool cell_is_whole(const float *at)
+static inline bool cell_is_whole(const float *at, size_t stride)
 {
-    f32x4 all = f32x4_pairs(at, at + TILE_SAMPLES);
+    f32x4 all = f32x4_pairs(at, at + stride);
 
     return i32x4_signs(f32x4_unordered(all, all)) == 0;
 }
@@ -284,13 +285,14 @@ static inline bool cell_hit(struct walk *w, const float *at, double t_exit, enum
 {
     bool is_main = cell_is_main(w->field, (uint32_t)w->column, (uint32_t)w->row);
     bool in_u = w->entry == ENTRY_U, out_u = exit == ENTRY_U;
+    size_t stride = w->field->stride;
 
     double rate = is_main ? w->du - w->dv : -(w->du + w->dv);
 
     if (__builtin_expect(w->entry != ENTRY_START, 1) && __builtin_expect(exit != ENTRY_START, 1) &&
-        __builtin_expect(rate != 0, 1) && __builtin_expect(cell_is_whole(at), 1))
+        __builtin_expect(rate != 0, 1) && __builtin_expect(cell_is_whole(at, stride), 1))
         return cell_pair_hit(w, at, is_main, rate, t_exit, in_u, out_u);
-    struct corners k = {at[0], at[1], at[TILE_SAMPLES], at[TILE_SAMPLES + 1]};
+    struct corners k = {at[0], at[1], at[stride], at[stride + 1]};
     double f_in = NAN, f_out = NAN;
 
     if (w->entry != ENTRY_START)
@@ -317,11 +319,11 @@ static inline double next_crossing(int64_t line, double origin, double inv, uint
 }
 
 /* Bounds of a cell's four samples; NaN is none. */
-static inline struct bounds cell_bounds(const float *at)
+static inline struct bounds cell_bounds(const float *at, size_t stride)
 {
     struct bounds b;
 
-    f32x4_range(f32x4_pairs(at, at + TILE_SAMPLES), &b.min, &b.max);
+    f32x4_range(f32x4_pairs(at, at + stride), &b.min, &b.max);
     return b;
 }
 
@@ -360,7 +362,7 @@ static inline bool cell_single_hit(struct walk *w, int64_t column, int64_t row, 
     double z_in = w->z0 + w->dz * w->t, z_out = w->z0 + w->dz * t_exit;
     double low = z_in < z_out ? z_in : z_out, high = z_in < z_out ? z_out : z_in;
 
-    struct bounds b = cell_bounds(at);
+    struct bounds b = cell_bounds(at, field->stride);
 
     if (low - w->pad_m > (double)b.max || high + w->pad_m < (double)b.min)
         return false;

@@ -74,7 +74,7 @@ static inline void packet_load_cells(struct cell_packet *e, const struct packet_
     i32x4 column = i32x4_load(cells->column), row = i32x4_load(cells->row);
 
     f64x4_load_pairs(cells->at, 0, &e->h00, &e->h10);
-    f64x4_load_pairs(cells->at, TILE_SAMPLES, &e->h01, &e->h11);
+    f64x4_load_pairs(cells->at, cells->w[0]->field->stride, &e->h01, &e->h11);
     e->column = f64x4_of_ints(column);
     e->row = f64x4_of_ints(row);
     e->is_main = packet_main(cells->w[0]->field, column, row);

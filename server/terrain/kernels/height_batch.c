@@ -60,6 +60,7 @@ struct job {
 
 struct group {
     const float *at[LANES];      /* sample (0, 0) of each cell */
+    size_t stride;               /* to the next row */
     f64x4 f[LANES / PAIR];       /* the places in them; NaN: not for here */
     i64x4 is_main[LANES / PAIR]; /* TRIANGULATION_ALTERNATING: by sign */
 };
@@ -100,8 +101,8 @@ ALWAYS_INLINE f64x4 pair_parts(const struct group *group, unsigned pair, enum tr
     const float *const *at = &group->at[PAIR * pair];
     f64x4 f = group->f[pair];
     i32x8 order = f64x4_order(&f, group->is_main[pair], split);
-    f32x4 a = f32x4_pairs(at[0], at[0] + TILE_SAMPLES);
-    f32x4 b = f32x4_pairs(at[1], at[1] + TILE_SAMPLES);
+    f32x4 a = f32x4_pairs(at[0], at[0] + group->stride);
+    f32x4 b = f32x4_pairs(at[1], at[1] + group->stride);
 
     a = f32x4_pick(a, i32x8_low(order));
     b = f32x4_pick(b, i32x8_high(order));
@@ -140,6 +141,7 @@ ALWAYS_INLINE void group_begin(const struct job *job, size_t first, struct group
     i32x8 found[LANES / PAIR];
     f64x4 points[LANES / PAIR];
 
+    group->stride = job->field->stride;
     points_load(job, first, points, form);
 #pragma GCC unroll 8
     for (unsigned i = 0; i < LANES / PAIR; i++)
@@ -150,7 +152,7 @@ ALWAYS_INLINE void group_begin(const struct job *job, size_t first, struct group
 
         group->at[i] = job->field->tiles[one[0]]->samples + one[1];
         __builtin_prefetch(group->at[i]);
-        __builtin_prefetch(group->at[i] + TILE_SAMPLES);
+        __builtin_prefetch(group->at[i] + group->stride);
     }
 }
 
@@ -334,7 +336,7 @@ ALWAYS_INLINE struct ground_height one_height(const struct heightfield *field, d
 
     place = f;
     i32x4 order = f64x2_order(&place, is_main, split);
-    f32x4 samples = f32x4_pick(f32x4_pairs(at, at + TILE_SAMPLES), order);
+    f32x4 samples = f32x4_pick(f32x4_pairs(at, at + field->stride), order);
     f64x2 start = f64x2_of_floats(f32x4_highs(samples, samples));
     f64x2 parts = place * (f64x2_of_floats(samples) - start);
     f64x2 height = f64x2_all(start[0] + parts[0] + parts[1]), turned = f64x2_swap(f);

@@ -191,6 +191,7 @@ static inline uint32_t packet_may_start(const struct packet_setup *b, i64x4 rays
 {
     uint32_t column_of[PACKET], row_of[PACKET];
     f64x4 pad = f64x4_all(4) * pad_m, h00, h10, h01, h11;
+    const size_t stride = b->field->stride;
     const float *at[PACKET];
 
     i32x4_store(column_of, columns & i64x4_narrow(rays));
@@ -199,10 +200,10 @@ static inline uint32_t packet_may_start(const struct packet_setup *b, i64x4 rays
         uint32_t column = column_of[i], row = row_of[i];
 
         at[i] = heightfield_tile(b->field, column, row)->samples +
-                (size_t)(row & (TILE_CELLS - 1)) * TILE_SAMPLES + (column & (TILE_CELLS - 1));
+                (row & (TILE_CELLS - 1)) * stride + (column & (TILE_CELLS - 1));
     }
     f64x4_load_pairs(at, 0, &h00, &h10);
-    f64x4_load_pairs(at, TILE_SAMPLES, &h01, &h11);
+    f64x4_load_pairs(at, stride, &h01, &h11);
     f64x4 low = f64x4_min(f64x4_min(h00, h10), f64x4_min(h01, h11));
     f64x4 high = f64x4_max(f64x4_max(h00, h10), f64x4_max(h01, h11));
     i64x4 off = f64x4_gt(z0, high + pad) | f64x4_lt(z0, low - pad);

@@ -166,11 +166,11 @@ static inline uint32_t v16_boxes_met(v16 t_in, v16 t_out, v16 z_in, v16 in, v16 
 /* ---- squares --------------------------------------------------------------------------------- */
 
 /* False where a sample is missing: then there are no bounds. Rows in the ray's order. */
-static inline bool square_bounds(const float *at, const struct lane_order *order, v16 *min,
-                                 v16 *max)
+static inline bool square_bounds(const float *at, ptrdiff_t stride, const struct lane_order *order,
+                                 v16 *min, v16 *max)
 {
-    const ptrdiff_t row = order->from_last_row ? -TILE_SAMPLES : TILE_SAMPLES;
-    const float *west = at + (order->from_last_row ? MINMAX16_LEAF_CELLS * TILE_SAMPLES : 0);
+    const ptrdiff_t row = order->from_last_row ? -stride : stride;
+    const float *west = at + (order->from_last_row ? MINMAX16_LEAF_CELLS * stride : 0);
     const float *east = west + 1;
     f32x8 west0 = f32x8_halves(f32x4_load(west), f32x4_load(west + row));
     f32x8 east0 = f32x8_halves(f32x4_load(east), f32x4_load(east + row));
@@ -395,7 +395,7 @@ __attribute__((flatten, noinline)) static bool single_square_hit(struct single *
     const struct single_square *s = &a->waiting[a->first++ % SINGLE_WAITING];
     struct single_pass p = single_pass(a, 0, s->u, s->v);
     v16 min, max;
-    bool is_whole = square_bounds(s->at, a->order, &min, &max);
+    bool is_whole = square_bounds(s->at, a->field->stride, a->order, &min, &max);
     uint32_t lanes = single_lanes(a, &p, v16_turned(v16_select(a->falling, min, max), a->order),
                                   v16_turned(v16_select(a->falling, max, min), a->order));
 
@@ -404,7 +404,8 @@ __attribute__((flatten, noinline)) static bool single_square_hit(struct single *
     for (; lanes != 0; lanes &= lanes - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(lanes) ^ a->flip, c = cell & 3, r = cell >> 2;
 
-        if (cell_single_hit(&a->w, s->column + c, s->row + r, s->at + (size_t)r * TILE_SAMPLES + c))
+        if (cell_single_hit(&a->w, s->column + c, s->row + r,
+                            s->at + (size_t)r * a->field->stride + c))
             return true;
     }
     return false;
@@ -436,10 +437,11 @@ static inline __attribute__((always_inline)) bool single_leaf(struct single *a,
 {
     uint32_t path = index - MINMAX16_TILE_NODES;
     uint32_t c = 4 * bits_gather(path, LEAF_COLUMNS), r = 4 * bits_gather(path, LEAF_ROWS);
-    const float *at = tile->samples + (size_t)r * TILE_SAMPLES + c;
+    const size_t stride = a->field->stride;
+    const float *at = tile->samples + r * stride + c;
 
     for (size_t i = 0; i <= MINMAX16_LEAF_CELLS; i++)
-        __builtin_prefetch(at + i * TILE_SAMPLES);
+        __builtin_prefetch(at + i * stride);
     a->waiting[a->last++ % SINGLE_WAITING] =
         (struct single_square){at, *own_u, *own_v, a->column + c, a->row + r};
     return a->last - a->first == SINGLE_WAITING;
@@ -452,7 +454,7 @@ static inline const struct minmax16_node *single_enter_node(struct single *a,
 {
     if (level < MINMAX16_TILE_LEVELS) {
         a->index[level] = MINMAX16_CHILDREN * a->index[level + 1] + 1 + child;
-        return &(*tile)->minmax16[a->index[level]];
+        return heightfield_minmax16(a->field, *tile, a->index[level]);
     }
     uint32_t shift = 2 * (uint32_t)level + 2, clear = (1u << (shift + 2)) - 1;
 
@@ -464,7 +466,7 @@ static inline const struct minmax16_node *single_enter_node(struct single *a,
         return top_node(a->field, level - 1, a->column, a->row);
     *tile = heightfield_tile(a->field, a->column, a->row);
     a->index[level] = 0;
-    return &(*tile)->minmax16[0];
+    return heightfield_minmax16(a->field, *tile, 0);
 }
 
 /* The first node; column and row become those of its tile. */
@@ -482,7 +484,7 @@ static inline const struct minmax16_node *single_first_node(struct single *a,
     a->column -= c;
     a->row -= r;
     a->index[a->level] = index;
-    return &(*tile)->minmax16[index];
+    return heightfield_minmax16(a->field, *tile, index);
 }
 
 /* Not inlined: its values would be kept in registers through all nodes. */

@@ -250,21 +250,22 @@ static inline __attribute__((always_inline)) uint32_t state_node_lanes(const str
     return 0xffff ^ (uint32_t)u8x16_signs(f32x8_pack_signs(missed[0], missed[1]));
 }
 
-static inline f32x8 state_rows_of(const float *at, f32x8 sign)
+static inline f32x8 state_rows_of(const float *at, size_t stride, f32x8 sign)
 {
-    f32x8 rows = f32x8_halves(f32x4_load(at), f32x4_load(at + TILE_SAMPLES));
+    f32x8 rows = f32x8_halves(f32x4_load(at), f32x4_load(at + stride));
 
     return f32x8_xor(rows, sign);
 }
 
 /* The cells of a square; where a sample is missing all that the ray passes. */
-static inline __attribute__((always_inline)) uint32_t state_square_lanes(const struct ray_state *s)
+static inline __attribute__((always_inline)) uint32_t state_square_lanes(const struct ray_state *s,
+                                                                         size_t stride)
 {
-    const float *at = s->samples, *last = at + 4 * TILE_SAMPLES;
+    const float *at = s->samples, *last = at + 4 * stride;
     f32x8 sign = (f32x8)i32x8_all((int32_t)s->sign);
-    f32x8 west0 = state_rows_of(at, sign), east0 = state_rows_of(at + 1, sign);
-    f32x8 west2 = state_rows_of(at + 2 * TILE_SAMPLES, sign),
-          east2 = state_rows_of(at + 2 * TILE_SAMPLES + 1, sign);
+    f32x8 west0 = state_rows_of(at, stride, sign), east0 = state_rows_of(at + 1, stride, sign);
+    f32x8 west2 = state_rows_of(at + 2 * stride, stride, sign),
+          east2 = state_rows_of(at + 2 * stride + 1, stride, sign);
     f32x4 west4 = f32x4_xor(f32x4_load(last), f32x8_low(sign));
     f32x4 east4 = f32x4_xor(f32x4_load(last + 1), f32x8_low(sign));
     f32x8 min0 = f32x8_min(west0, east0), max0 = f32x8_max(west0, east0);
@@ -329,8 +330,7 @@ static inline __attribute__((always_inline)) void state_go_on(struct ray_stream 
     f32x4_store(s->side, span * f32x4_load(all->sides[level - 1]));
     s->level = (uint32_t)level - 1;
     below->index = index;
-    const char *at = (const char *)s->tile + offsetof(struct tile, minmax16) +
-                     (size_t)index * sizeof(struct minmax16_node);
+    const char *at = (const char *)heightfield_minmax16(all->field, s->tile, index);
     /* all bits of a node's child; chosen by bits, as gcc makes a branch of a choice */
     intptr_t is_node = (int64_t)(LEVEL_CELLS + 1 - level) >> 63;
 
@@ -347,7 +347,7 @@ static inline const char *state_node_at(const struct heightfield *field, const s
                                         uint32_t row)
 {
     return level > LEVEL_TILE ? (const char *)top_node(field, (int)level - 2, column, row)
-                              : (const char *)&tile->minmax16[index];
+                              : (const char *)heightfield_minmax16(field, tile, index);
 }
 
 /* A node above the tiles, or the root of a tile: where it is, and whether that is in the field. */
@@ -378,7 +378,7 @@ static inline void state_enter_tile(struct ray_stream *all, struct ray_state *s)
         return;
     }
     s->tile = heightfield_tile(all->field, s->column, s->row);
-    state_wait_for_node(all, s, s->tile->minmax16);
+    state_wait_for_node(all, s, heightfield_minmax16(all->field, s->tile, 0));
 }
 
 static inline void state_enter_top(struct ray_stream *all, struct ray_state *s)
@@ -395,12 +395,14 @@ static inline void state_enter_square(struct ray_stream *all, struct ray_state *
     uint32_t path = s->levels[LEVEL_CELLS].index - (uint32_t)MINMAX16_TILE_NODES;
     uint32_t c = 4 * bits_gather(path, LEAF_COLUMNS), r = 4 * bits_gather(path, LEAF_ROWS);
 
-    s->samples = s->tile->samples + (size_t)r * TILE_SAMPLES + c;
+    const size_t stride = all->field->stride;
+
+    s->samples = s->tile->samples + r * stride + c;
     s->square_column = s->column + c;
     s->square_row = s->row + r;
     for (size_t i = 0; i <= MINMAX16_LEAF_CELLS; i++) {
-        __builtin_prefetch(s->samples + i * TILE_SAMPLES);
-        __builtin_prefetch(s->samples + i * TILE_SAMPLES + MINMAX16_LEAF_CELLS);
+        __builtin_prefetch(s->samples + i * stride);
+        __builtin_prefetch(s->samples + i * stride + MINMAX16_LEAF_CELLS);
     }
     state_join(&all->list[QUEUE_SQUARE], s);
 }
@@ -425,7 +427,7 @@ static __attribute__((noinline)) void stream_ask(struct ray_stream *all)
     for (struct ray_state **at = nodes->at; at != nodes_end; at++)
         state_open(*at, (*at)->level, state_node_lanes(*at));
     for (struct ray_state **at = squares->at; at != squares_end; at++) {
-        state_open(*at, LEVEL_CELLS, state_square_lanes(*at));
+        state_open(*at, LEVEL_CELLS, state_square_lanes(*at, all->field->stride));
         *nodes_end++ = *at;
     }
     for (struct ray_state **at = nodes->at; at != nodes_end; at++)
@@ -461,12 +463,12 @@ struct ray_cell {
     const float *at;
 };
 
-static inline struct ray_cell state_cell(const struct ray_state *s)
+static inline struct ray_cell state_cell(const struct ray_state *s, size_t stride)
 {
     uint32_t cell = s->levels[0].index - 1, c = cell & 3, r = cell >> 2 & 3;
 
     return (struct ray_cell){(int32_t)(s->square_column + c), (int32_t)(s->square_row + r),
-                             s->samples + (size_t)r * TILE_SAMPLES + c};
+                             s->samples + r * stride + c};
 }
 
 /* As many cells as there are lanes. */
@@ -484,7 +486,7 @@ static __attribute__((noinline)) void stream_ask_cells(struct ray_stream *all)
     asked.cells.row = row;
 #pragma GCC unroll 4
     for (int i = 0; i < PACKET; i++) {
-        struct ray_cell cell = state_cell(state[i]);
+        struct ray_cell cell = state_cell(state[i], all->field->stride);
 
         asked.cells.w[i] = state[i]->w;
         asked.ray[i] = state[i]->ray;
@@ -515,7 +517,7 @@ static __attribute__((noinline)) void stream_ask_last_cells(struct ray_stream *a
 
     for (struct ray_state **at = list->at; at != end; at++) {
         struct ray_state *s = *at;
-        struct ray_cell cell = state_cell(s);
+        struct ray_cell cell = state_cell(s, all->field->stride);
         bool is_hit = cell_single_hit(s->w, cell.column, cell.row, cell.at);
 
         if (is_hit) {

@@ -213,17 +213,17 @@ static const void *tile_pack(const struct heightfield *field, uint32_t tx, uint3
                              size_t *length, void **made)
 {
     const float *samples = heightfield_tile_samples(field, tx, ty);
+    size_t stride = heightfield_tile_stride(field);
     uint32_t cols, rows;
     float *packed;
 
     heightfield_tile_size(heightfield_spec(field), tx, ty, &cols, &rows);
     *length = (size_t)cols * rows * sizeof *samples;
-    if (cols == RECORD_TILE_STRIDE)
+    if (cols == stride)
         return samples;
     *made = packed = malloc(*length);
     for (uint32_t row = 0; packed && row < rows; row++)
-        memcpy(packed + (size_t)row * cols, samples + (size_t)row * RECORD_TILE_STRIDE,
-               cols * sizeof *samples);
+        memcpy(packed + (size_t)row * cols, samples + row * stride, cols * sizeof *samples);
     return packed;
 }
 

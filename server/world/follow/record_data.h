@@ -8,7 +8,7 @@
 #include "replica/cluster.h"
 #include "world/world.h"
 
-enum { RECORD_VERSION = 2, RECORD_VERSION_FIRST = 1, RECORD_TILE_STRIDE = 257 };
+enum { RECORD_VERSION = 2, RECORD_VERSION_FIRST = 1 };
 
 /* A snapshot's kind; those of changes are in WORLD_CHANGE_KINDS (world.h), all of them less. */
 enum { RECORD_SNAPSHOT = 100 };

@@ -191,7 +191,7 @@ static void get_tile(struct record_reader *r, struct heightfield_builder *builde
     }
     samples = heightfield_builder_begin(builder, tx, ty, &reason);
     for (uint32_t row = 0; samples && row < rows; row++)
-        memcpy(samples + (size_t)row * RECORD_TILE_STRIDE, packed + (size_t)row * cols,
+        memcpy(samples + row * heightfield_builder_stride(builder), packed + (size_t)row * cols,
                cols * sizeof *samples);
     if (!samples || heightfield_builder_seal(builder, tx, ty, &reason))
         record_refused(r, &reason);

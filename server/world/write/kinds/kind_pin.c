@@ -155,6 +155,7 @@ static void grow(const struct heightfield *before, const struct heightfield *aft
 {
     const float *a = heightfield_tile_samples(before, tx, ty);
     const float *b = heightfield_tile_samples(after, tx, ty);
+    size_t stride = heightfield_tile_stride(after); /* they are of one size */
     uint32_t cols, rows;
 
     if (a == b)
@@ -164,7 +165,7 @@ static void grow(const struct heightfield *before, const struct heightfield *aft
         for (uint32_t column = 0; column < cols; column++) {
             uint32_t c = tx * 256 + column, r = ty * 256 + row;
 
-            if (!samples_differ(a[row * 257 + column], b[row * 257 + column]))
+            if (!samples_differ(a[row * stride + column], b[row * stride + column]))
                 continue;
             box[0] = c < box[0] ? c : box[0];
             box[1] = r < box[1] ? r : box[1];
