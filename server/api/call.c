@@ -14,6 +14,7 @@
 #include "api/node.h"
 #include "base/clock.h"
 #include "json/json_raw.h"
+#include "world/ask/across.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -570,6 +571,19 @@ void *call_alloc(struct call *call, size_t bytes)
     block->next = call->owned;
     call->owned = block;
     return block->data;
+}
+
+enum err_code call_make_room(struct call *call, const struct ray *ray, struct crossing_room *room,
+                             struct err *err)
+{
+    size_t count = snapshot_crossings_max(call->snapshot, ray);
+
+    if (count <= room->count)
+        return ERR_OK;
+    count = count > 2 * room->count ? count : 2 * room->count;
+    room->at = call_alloc(call, count * sizeof *room->at);
+    room->count = room->at ? count : 0;
+    return room->at ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory to cross the locales");
 }
 
 enum err_code call_charge_items(const struct call *call, size_t n, struct err *err)

@@ -79,6 +79,16 @@ bool call_awaits_live(const struct http_request *request, const struct world_sna
 /* Memory for as long as the call; NULL when there is none. */
 void *call_alloc(struct call *call, size_t bytes);
 
+/* The locales that a ray crosses, for as long as the call. */
+struct crossing_room {
+    struct crossing *at;
+    size_t count;
+};
+
+/* Room for those of a ray of the world: that of a ray before it where that is enough. */
+enum err_code call_make_room(struct call *call, const struct ray *ray, struct crossing_room *room,
+                             struct err *err);
+
 /*
  * Takes n items from the share of the token's name, once a request.
  * ERR_TOO_MANY  they are more than its claims allow now

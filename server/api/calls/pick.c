@@ -48,7 +48,7 @@ struct pick_options {
     bool has_plan_tiles; /* of this shape and side, not of tile_side cells */
     int shape;
     double side_m;
-    struct crossing *crossings; /* across locales: room for all of them */
+    struct crossing_room *crossings; /* across locales */
 };
 
 static const char *const shape_names[] = {"hex", "square", NULL}; /* by enum plan_tile_shape */
@@ -221,8 +221,11 @@ static enum err_code decode_options(struct call *call, struct pick_options *out,
                        call_check_budget_rays(call, &out->choice, err)
                    ? err->code
                    : ERR_OK;
-    out->crossings = call_alloc(call, (call->snapshot->locale_count + 1) * sizeof *out->crossings);
-    return out->crossings ? ERR_OK : err_set(err, ERR_NO_MEMORY, "no memory to cross the locales");
+    out->crossings = call_alloc(call, sizeof *out->crossings);
+    if (!out->crossings)
+        return err_set(err, ERR_NO_MEMORY, "no memory to cross the locales");
+    *out->crossings = (struct crossing_room){NULL, 0};
+    return ERR_OK;
 }
 
 /* An error that has no pointer yet is the pixel's. */
@@ -243,8 +246,9 @@ static enum err_code ray_of(const struct view *view, const double pixel[2], stru
 
 /* ---- what rays meet -------------------------------------------------------------------------- */
 
-static void ask(struct call *call, const struct pick_options *options, const struct ray *rays,
-                size_t count, struct picked *picked)
+static enum err_code ask(struct call *call, const struct pick_options *options,
+                         const struct ray *rays, size_t count, struct picked *picked,
+                         struct err *err)
 {
     struct locale_hit hits[CALL_RAYS_TOGETHER];
 
@@ -259,7 +263,9 @@ static void ask(struct call *call, const struct pick_options *options, const str
             picked[i].place = hits[i].at.point;
             continue;
         }
-        snapshot_ray(call->snapshot, &rays[i], RAY_CLOSEST, options->crossings, &across);
+        if (call_make_room(call, &rays[i], options->crossings, err))
+            return err->code;
+        snapshot_ray(call->snapshot, &rays[i], RAY_CLOSEST, options->crossings->at, &across);
         picked[i].locale = across.locale;
         if (!across.locale)
             continue;
@@ -267,6 +273,7 @@ static void ask(struct call *call, const struct pick_options *options, const str
         picked[i].place =
             placement_to_locale(&across.locale->manifest.placement, across.hit.at.point);
     }
+    return ERR_OK;
 }
 
 /* The indices of the tile of a hit; false: it has none. */
@@ -388,7 +395,8 @@ static enum err_code answer_one(struct call *call, const struct pick_options *op
         call_begin_answer(call);
     else
         json_begin_object(&call->out);
-    ask(call, options, &ray, 1, &picked);
+    if (ask(call, options, &ray, 1, &picked, err))
+        return err->code;
     encode_picked(call, options, &picked);
     json_end_object(&call->out);
     return ERR_OK;
@@ -412,7 +420,8 @@ static enum err_code answer_many(struct call *call, const struct pick_options *o
             return err->code;
         if (ray_of(&options->view, batch->numbers + 2 * i, &ray, err))
             return err->pointer[0] ? err->code : err_at(err, "/pixels/%zu", i);
-        ask(call, options, &ray, 1, &picked);
+        if (ask(call, options, &ray, 1, &picked, err))
+            return err->code;
         json_begin_object(&call->out);
         encode_picked(call, options, &picked);
         json_end_object(&call->out);
@@ -683,13 +692,15 @@ static enum err_code answer_region(struct call *call, const struct pick_options 
             asked++;
             if (++waiting < CALL_RAYS_TOGETHER)
                 continue;
-            ask(call, options, rays, waiting, picked);
+            if (ask(call, options, rays, waiting, picked, err))
+                return err->code;
             for (size_t i = 0; i < waiting; i++)
                 count = note(options, &picked[i], shown, count);
             waiting = 0;
         }
     }
-    ask(call, options, rays, waiting, picked);
+    if (ask(call, options, rays, waiting, picked, err))
+        return err->code;
     for (size_t i = 0; i < waiting; i++)
         count = note(options, &picked[i], shown, count);
     encode_region(call, asked, shown, unique(shown, count));

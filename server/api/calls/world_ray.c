@@ -69,20 +69,23 @@ static char *encode_invalid(char *at, const struct ray *ray)
 }
 
 static enum err_code answer_ray(struct call *call, const struct ray *ray, enum ray_mode mode,
-                                struct crossing *crossings, bool is_first)
+                                struct crossing_room *crossings, bool is_first, struct err *err)
 {
     struct across_hit hit;
     bool is_valid = ray_is_valid(ray);
     char *at;
 
-    if (is_valid)
-        snapshot_ray(call->snapshot, ray, mode, crossings, &hit);
+    if (is_valid) {
+        if (call_make_room(call, ray, crossings, err))
+            return err->code;
+        snapshot_ray(call->snapshot, ray, mode, crossings->at, &hit);
+    }
     at = json_open_room(&call->out, RAY_BYTES);
     if (!at)
-        return ERR_NO_MEMORY; /* call_run returns the error */
+        return err_set(err, ERR_NO_MEMORY, "no memory for the answer");
     if (!is_first)
         *at++ = ',';
-    at = is_valid ? encode(at, ray, &hit, crossings) : encode_invalid(at, ray);
+    at = is_valid ? encode(at, ray, &hit, crossings->at) : encode_invalid(at, ray);
     *at++ = '}';
     json_close_room(&call->out, at);
     return ERR_OK;
@@ -93,7 +96,7 @@ enum err_code world_ray_post_answer(struct call *call, struct err *err)
     static const char *const items[] = {"rays", NULL};
     static const char *const names[] = {"mode", NULL};
     static const char *const modes[] = {"closest", "any", NULL};
-    struct crossing *crossings;
+    struct crossing_room crossings = {NULL, 0};
     struct json_batch batch;
     int mode = RAY_CLOSEST;
 
@@ -101,9 +104,6 @@ enum err_code world_ray_post_answer(struct call *call, struct err *err)
         option_word(call, "mode", modes, &mode, err) ||
         option_batch(call, &json_shape_rays, &batch, err))
         return err->code;
-    crossings = call_alloc(call, (call->snapshot->locale_count + 1) * sizeof *crossings);
-    if (!crossings)
-        return err_set(err, ERR_NO_MEMORY, "no memory to cross the locales");
     json_begin_object(&call->out);
     json_key(&call->out, "results");
     json_begin_array(&call->out);
@@ -113,8 +113,8 @@ enum err_code world_ray_post_answer(struct call *call, struct err *err)
 
         if (call_check_budget(call, i, err))
             return err->code;
-        if (answer_ray(call, &ray, (enum ray_mode)mode, crossings, i == 0))
-            break;
+        if (answer_ray(call, &ray, (enum ray_mode)mode, &crossings, i == 0, err))
+            return ERR_NO_MEMORY;
     }
     json_end_array(&call->out);
     json_end_object(&call->out);

@@ -60,6 +60,20 @@ static int by_entry(const void *a, const void *b)
     return strcmp(x->locale->id, y->locale->id);
 }
 
+static void count_locale(void *count, const struct locale *locale)
+{
+    (void)locale;
+    ++*(size_t *)count;
+}
+
+size_t snapshot_crossings_max(const struct world_snapshot *snapshot, const struct ray *world)
+{
+    size_t count = 0;
+
+    locale_index_ray(snapshot->index, world, count_locale, &count);
+    return count;
+}
+
 struct crossing_search {
     const struct world_snapshot *snapshot;
     const struct ray *world;
@@ -70,15 +84,14 @@ struct crossing_search {
 static void add_crossing(void *context, const struct locale *locale)
 {
     struct crossing_search *search = context;
-    struct crossing *out = &search->out[search->count];
+    struct crossing crossing = {.locale = locale};
     struct ray ray = to_locale(&locale->manifest.placement, search->world);
     struct box3 box = grown(&locale->bounds, rounding_of(locale, search->world->origin));
 
     if (!snapshot_shows(search->snapshot, locale) || !ray_is_valid(&ray) ||
-        !clip(&ray, &box, &out->t_enter, &out->t_leave))
+        !clip(&ray, &box, &crossing.t_enter, &crossing.t_leave))
         return;
-    out->locale = locale;
-    search->count++;
+    search->out[search->count++] = crossing;
 }
 
 static size_t find_crossings(const struct world_snapshot *snapshot, const struct ray *world,

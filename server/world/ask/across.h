@@ -20,12 +20,15 @@ struct across_hit {
     size_t crossed;        /* so many of crossings[] were met up to the hit, or t_max */
 };
 
+/* So many locales may a ray cross at most. O(log n + that). */
+size_t snapshot_crossings_max(const struct world_snapshot *snapshot, const struct ray *world);
+
 /*
  * The nearest hit over all locales whose bounds a valid ray of the world meets (RAY_ANY: some hit).
  * The ray is turned into the frame of each locale, so t is the locale's own answer; of two hits at
  * the same t the one of the smaller id is returned.
  *
- * crossings  [snapshot->locale_count]; out->crossed are filled, sorted by t_enter; t_leave of the
+ * crossings  [snapshot_crossings_max]; out->crossed are filled, sorted by t_enter; t_leave of the
  *            locale of the hit is at most the t of the hit
  *
  * Cost: O(log n + crossings), and locale_ray for those that are entered before the hit.
