@@ -515,7 +515,8 @@ for target_ in ("/v2/locales", "/v2", "/v1/", "/v1/locale", LAND + "/heights", L
                 "/v1/locales/land/../land", LAND + "/layers/ground/edits"):
     case(f"GET {target_} is 404", refuse, 404, "GET", target_, None)
 
-METHODS = [("POST", "/v1/locales", {"GET", "HEAD"}), ("DELETE", "/v1/locales", {"GET", "HEAD"}),
+METHODS = [("PUT", "/v1/locales", {"GET", "HEAD", "POST"}),
+           ("DELETE", "/v1/locales", {"GET", "HEAD", "POST"}),
            ("PATCH", LAND, {"GET", "HEAD", "PUT", "DELETE"}),
            ("POST", LAND, {"GET", "HEAD", "PUT", "DELETE"}),
            ("PUT", LAND + "/height", {"GET", "HEAD", "POST"}),

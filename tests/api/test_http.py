@@ -113,7 +113,7 @@ def _():
 
 # ---- OPTIONS and CORS ----------------------------------------------------------------------------
 
-ROUTES = [("/v1", {"GET"}), ("/v1/locales", {"GET"}), (LAND, {"GET", "PUT", "DELETE"}),
+ROUTES = [("/v1", {"GET"}), ("/v1/locales", {"GET", "POST"}), (LAND, {"GET", "PUT", "DELETE"}),
           (LAND + "/height", {"GET", "POST"}), (LAND + "/ray", {"GET", "POST"}),
           (LAND + "/layers/ground", {"GET", "PUT", "DELETE"}), (LAND + "/layers/ground/stats", {"GET"}),
           (LAND + "/tiles/0/0/0", {"GET"}), ("/v1/limits", {"GET"}), ("/", {"GET"})]

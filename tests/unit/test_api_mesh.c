@@ -51,9 +51,9 @@ static const struct {
      "\"layer\":\"ground\",\"cell\":[3,2],\"triangle\":0,\"polygon\":null}"},
     {"a chosen mesh is asked alone", ray_post_answer, "crossing", "", "layer=roof",
      "{\"rays\":[{\"origin\":[30,25,20],\"direction\":[0,0,-1]}]}", "{\"status\":\"miss\","},
-    {"a trace tells of heightfields", ray_post_answer, "house", "", "",
+    {"a trace tells of meshes", ray_post_answer, "house", "", "",
      "{\"rays\":[{\"origin\":[30,25,40],\"direction\":[0,0,-1]}],\"trace\":true}",
-     "\"trace\":{\"boxes\":[],\"cells\":[],\"truncated\":false}"},
+     "\"entered\":true}],\"polygons\":[1]}],\"truncated\":false}"},
     {"a picked polygon has no tile", pick_post_answer, "crossing", "", "",
      "{\"camera\":{\"eye\":[30,30,45],\"target\":[30,30,0],\"up\":[0,1,0],\"fov_y_deg\":40},"
      "\"viewport\":[8,6],\"pixel\":[4,3]}",
