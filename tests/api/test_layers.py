@@ -453,20 +453,20 @@ def _():
     check(daemon.ok("GET", at("big"))["memory_bytes"] < 100_000, "after DELETE")
 
 
-@test("a heightfield takes the memory that the documents say: a tile, and the bytes of a sample")
+@test("a heightfield takes the memory that the documents say: a small one, and the bytes of a sample")
 def _():
     put_locale(daemon, "sized")
     held = {}
-    for side in (2, 2049):
+    for side in (33, 2049):
         held[side] = daemon.ok("PUT", at("sized") + f"/layers/g?cols={side}&rows={side}&spacing=1,1",
                                bytes(4 * side ** 2), media=F32,
-                               status=201 if side == 2 else 200)["layers"][0]["memory_bytes"]
+                               status=201 if side == 33 else 200)["layers"][0]["memory_bytes"]
     told = {}
     for page in ("operating", "import", "production"):
         with open(f"docs/{page}.md", encoding="utf-8") as file:
             told[page] = file.read()
-    tile = re.search(r"cells that are begun \| about (\d+),000 bytes", told["operating"])
-    equal(round(held[2] / 1000), int(tile[1]), f"{held[2]} bytes of the smallest field")
+    small = re.search(r"of 33 × 33 samples \| ([\d,]+) bytes", told["operating"])
+    equal(held[33], int(small[1].replace(",", "")), "bytes of a small field")
     sample = [re.search(pattern, told[page])[1] for page, pattern in (
         ("operating", r"sample of a heightfield, in memory \| ([\d.]+) bytes"),
         ("import", r"([\d.]+) bytes of memory a sample"),

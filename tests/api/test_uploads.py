@@ -361,12 +361,12 @@ def _():
 
 @test("fields that arrive are bounded by --max-uploads from their first byte on")
 def _():
-    with Daemon("--max-uploads", "6000000", "--max-body", str(MAX_BODY)) as narrow:
+    with Daemon("--max-uploads", "4000000", "--max-body", str(MAX_BODY)) as narrow:
         put_locale(narrow, "a")
         first = opened(head(at("a", "one") + sized(), len(BODY)), BODY[:500000], of=narrow)
         while gauges(narrow)["uploads_memory_bytes"] == 0:
             time.sleep(0.01)
-        answer = refused_at_once(503, at("a", "two") + sized(), "6000000", length=len(BODY), of=narrow)
+        answer = refused_at_once(503, at("a", "two") + sized(), "4000000", length=len(BODY), of=narrow)
         check(int(answer.headers["retry-after"]) >= 1, f"{answer.headers}")
         first.sendall(BODY[500000:])
         equal(answer_of(first).status, 201, "the first")

@@ -195,7 +195,7 @@ static void limits_refuse_and_name_themselves(void **state)
 
     (void)state;
     limits.locales_max = 2;
-    limits.bytes_max = 400000; /* one small field and its locale */
+    limits.bytes_max = 6000; /* one small field and its locale */
     world = make_world(1, &limits);
     assert_int_equal(put_locale(world, "a", &err), ERR_OK);
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
@@ -204,7 +204,7 @@ static void limits_refuse_and_name_themselves(void **state)
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
     assert_int_equal(put_layer(world, "a", "ground", 1, &err), ERR_OK);
     assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_WORLD_FULL);
-    assert_true(err.has_limit && err.limit == 400000 && err.got > 400000);
+    assert_true(err.has_limit && err.limit == 6000 && err.got > 6000);
     assert_int_equal(put_layer(world, "a", "ground", 2, &err), ERR_OK);
     assert_valid(world);
     world_destroy(world);
