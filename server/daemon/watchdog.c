@@ -65,7 +65,8 @@ struct watchdog {
 
     /* the watchdog's own */
     uint64_t iterations[LOOPS_MAX], writer_turns;
-    bool has_looked, is_hanging;
+    bool has_looked;
+    char hanging[40]; /* the thread that the log has named; "": all run */
     uint64_t status_ms, logged_ms, worked;
 };
 
@@ -192,7 +193,7 @@ static void look(struct watchdog *watchdog, char *late, size_t size)
 /* With the mutex. */
 static void watch(struct watchdog *watchdog)
 {
-    char late[40];
+    char late[sizeof watchdog->hanging];
 
     look(watchdog, late, sizeof late);
     if (!watchdog->has_looked) { /* nothing to compare with yet */
@@ -201,16 +202,16 @@ static void watch(struct watchdog *watchdog)
         return;
     }
     if (late[0] == '\0') {
-        if (watchdog->is_hanging)
+        if (watchdog->hanging[0])
             log_warn("all threads run again, the watchdog is fed");
-        watchdog->is_hanging = false;
+        watchdog->hanging[0] = '\0';
         notify_alive();
         return;
     }
-    if (!watchdog->is_hanging)
+    if (strcmp(late, watchdog->hanging) != 0)
         log_error("%s has not turned for %llu ms: the watchdog is not fed", late,
                   (unsigned long long)(watchdog->watchdog_ms / LOOKS));
-    watchdog->is_hanging = true;
+    memcpy(watchdog->hanging, late, sizeof late);
 }
 
 /* With the mutex; gives it up while waiting. */

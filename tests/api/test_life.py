@@ -892,7 +892,12 @@ def oldest_database(path, filled):
     names = [row[0] for row in db.execute(
         "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
     for name in names:
-        db.execute(f"INSERT INTO main.{name} SELECT * FROM filled.{name}")
+        columns, now = ([row[1] for row in db.execute(f"PRAGMA {schema}.table_info({name})")]
+                        for schema in ("main", "filled"))
+        listed = ", ".join(columns)
+        db.execute(f"INSERT INTO main.{name} ({listed}) SELECT {listed} FROM filled.{name}")
+        if columns != now:  # a checksum is of the columns that there are
+            db.execute(f"UPDATE main.{name} SET crc = row_crc({', '.join(columns[:-1])})")
     equal(db.execute("SELECT crc = row_crc(id, locales, models) FROM main.store").fetchall(), [(1,)],
           "row_crc of this test")
     db.commit()
