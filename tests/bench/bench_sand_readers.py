@@ -54,10 +54,10 @@ def patch(daemon, seed):
 
 def busy(daemon, place, state, more=""):
     """One round in which the patch is in this state, and is stepped."""
-    before = until(daemon, place, state, seconds=300)
+    before = until(daemon, place, state)
     while before["steps"] == 0:  # the first patch has the renderer compile its programs
         time.sleep(0.01)
-        before = until(daemon, place, state, seconds=300)
+        before = until(daemon, place, state)
     times = ask(daemon, more=more)
     after = daemon.ok("GET", place)
     if after["state"] != state or after["steps"] <= before["steps"]:
@@ -75,10 +75,10 @@ def measure(daemon):
         if i + 1 < ROUNDS:
             daemon.ok("DELETE", place + "?discard=true")
     while len(active) < ACTIVE_ROUNDS:
-        until(daemon, place, "active", "resting", seconds=300)
+        until(daemon, place, "active", "resting")
         daemon.ok("PATCH", place + "/bodies/0", {"velocity": [0, 0, 8]})
         active.append(busy(daemon, place, "active"))
-        until(daemon, place, "active", "resting", seconds=300)
+        until(daemon, place, "active", "resting")
         daemon.ok("PATCH", place + "/bodies/0", {"velocity": [0, 0, 8]})
         live.append(busy(daemon, place, "active", "&live=true"))
     daemon.ok("DELETE", place + "?discard=true")
