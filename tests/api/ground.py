@@ -10,6 +10,7 @@ import json
 import math
 import re
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -468,6 +469,39 @@ def check_is_good(directory):
     status, text = run_check(directory)
     check(status == 0 and text.strip(), f"--check of {directory}: {status}, {text}")
     check(not re.search(r"[1-9]\d* damaged|error", text), f"--check of {directory}: {text}")
+
+
+def restarts(data, model, random, rounds, changes, before_end=None):
+    """kotad after so many rounds: each has some of model.step, model.verify, an end and a start."""
+    own = stored(data)
+    for number in range(rounds):
+        with Client(own.port) as client:
+            for _ in range(random.randint(changes // 2, changes)):
+                model.step(client)
+                if random.random() < 0.05:
+                    time.sleep(0.3)  # the tiles are written
+            model.verify(client, f"round {number}")
+        if before_end:
+            before_end(own, data)
+        is_killed = random.random() < 0.5
+        if is_killed:
+            cut_off(own)
+        else:
+            own.stop()
+        check_is_good(data)
+        own = stored(data)
+        with Client(own.port) as client:
+            model.verify(client, f"after {'kill -9' if is_killed else 'SIGTERM'} {number}")
+    return own
+
+
+def damage(path, intact, sql):
+    """The database of these bytes, changed by a statement."""
+    with open(path, "wb") as file:
+        file.write(intact)
+    with sqlite3.connect(path) as store:
+        store.execute(sql)
+    store.close()
 
 
 def pack(kind, values):

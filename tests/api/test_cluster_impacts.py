@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Impacts where daemons share a log: each has its crater on all nodes, once, whoever was asked; granules
+"""Impacts where daemons share a log: each has its crater on all nodes, once, on whichever node it was asked for; granules
 are where the ground is simulated, or where there is room. By the C solver; b simulates so slowly that
 its patches last.
 """

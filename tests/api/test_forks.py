@@ -3,15 +3,15 @@ import os
 import random as random_module
 import sqlite3
 import tempfile
-import time
 
 from changes import wait_for_poses
 from daemon import F32, Daemon, problem
-from fields import put_layer, put_locale
-from ground import Client, cut_off, check_is_good, from_bytes, hills, random_edit, run_check, stored
+from fields import put_layer
+from ground import (Client, cut_off, check_is_good, from_bytes, hills, random_edit, restarts, run_check,
+                    stored)
 from mesh_oracle import obj, random_soup
 from oracle import ANTI, random_terrain
-from tap import HANG_S, check, equal, near, rng, run, test
+from tap import check, equal, rng, run, test
 
 daemon = Daemon()
 
@@ -162,24 +162,7 @@ def _():
     model, random = Model(seed), random_module.Random(seed + 1)
     with tempfile.TemporaryDirectory(prefix="kota-test-") as folder:
         data = os.path.join(folder, "data")
-        own = stored(data)
-        for number in range(ROUNDS):
-            with Client(own.port) as client:
-                for _ in range(random.randint(CHANGES // 2, CHANGES)):
-                    model.step(client)
-                    if random.random() < 0.05:
-                        time.sleep(0.3)  # the tiles are written
-                model.verify(client, f"round {number}, seed {seed}")
-            is_killed = random.random() < 0.5
-            if is_killed:
-                cut_off(own)
-            else:
-                own.stop()
-            check_is_good(data)
-            own = stored(data)
-            with Client(own.port) as client:
-                model.verify(client, f"after {'kill -9' if is_killed else 'SIGTERM'} {number}, "
-                                     f"seed {seed}")
+        own = restarts(data, model, random, ROUNDS, CHANGES)
         check(model.forks > ROUNDS, f"only {model.forks} forks were made")
         with Client(own.port) as client:
             while model.now:

@@ -1,6 +1,5 @@
 """History: who made each revision, and reverts, against replays of the edits that stay."""
 import datetime
-import json
 import os
 import random as random_module
 import re
@@ -13,7 +12,7 @@ import yaml
 
 from daemon import F32, ROOT, Daemon, problem
 from fields import put_locale
-from ground import Client, Edit, check_is_good, cut_off, floats, from_bytes, hills, random_edit, run_check, stored
+from ground import Client, Edit, check_is_good, cut_off, damage, floats, from_bytes, hills, random_edit, run_check, stored
 from tap import check, equal, fail, rng, run, test
 
 ROUNDS = int(os.environ.get("KOTA_HISTORY_ROUNDS", "3"))
@@ -475,11 +474,7 @@ def _():
                     "UPDATE history SET codec = 1 WHERE rev = 4", "DELETE FROM history WHERE rev = 4",
                     "DELETE FROM history WHERE rev = 6", "UPDATE history SET time = time + 1 WHERE rev = 3",
                     "UPDATE history SET locale = 'b'"):
-            with open(path, "wb") as target:
-                target.write(intact)
-            with sqlite3.connect(path) as store:
-                store.execute(sql)
-            store.close()
+            damage(path, intact, sql)
             status, text = run_check(data)
             check(status != 0 and "histor" in text, f"{sql}: --check ends with {status}: {text}")
         with open(path, "wb") as target:

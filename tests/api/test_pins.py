@@ -6,13 +6,12 @@ import random as random_module
 import sqlite3
 import tempfile
 import threading
-import time
 import urllib.parse
 
 from changes import World, differences, questions, wait_for_poses, without_moves
 from daemon import F32, Daemon, problem
 from fields import put_layer, put_locale
-from ground import Client, Ground, Stream, check_is_good, cut_off, from_bytes, hills, random_edit, run_check, stored
+from ground import Client, Ground, Stream, check_is_good, damage, from_bytes, hills, random_edit, restarts, run_check, stored
 from oracle import ANTI, random_terrain
 from tap import check, equal, fail, rng, run, test
 
@@ -116,26 +115,7 @@ def _():
     world, random = Pinned(seed), random_module.Random(seed + 1)
     with tempfile.TemporaryDirectory(prefix="kota-test-") as folder:
         data = os.path.join(folder, "data")
-        own = stored(data)
-        for number in range(ROUNDS):
-            with Client(own.port) as client:
-                for _ in range(random.randint(1, CHANGES)):
-                    world.step(client)
-                    if random.random() < 0.05:
-                        time.sleep(0.3)  # the tiles are written
-                world.verify(client, f"round {number}, seed {seed}")
-            wait_for_poses(own, data)
-            is_killed = random.random() < 0.5
-            if is_killed:
-                cut_off(own)
-            else:
-                own.stop()
-            check_is_good(data)
-            own = stored(data)
-            with Client(own.port) as client:
-                world.verify(client, f"after {'kill -9' if is_killed else 'SIGTERM'} {number}, "
-                                     f"seed {seed}")
-        own.stop()
+        restarts(data, world, random, ROUNDS, CHANGES, wait_for_poses).stop()
         check_is_good(data)
 
 
@@ -341,11 +321,7 @@ def _():
                     "UPDATE kept_tile SET data = zeroblob(length(data))",
                     "UPDATE kept_tile SET rev = 9 WHERE rev = 3", "UPDATE pin_layer SET rows = rows - 1",
                     "UPDATE pinned SET pins = 1"):
-            with open(path, "wb") as file:
-                file.write(intact)
-            with sqlite3.connect(path) as store:
-                store.execute(sql)
-            store.close()
+            damage(path, intact, sql)
             check_is_bad(data, sql)
 
 

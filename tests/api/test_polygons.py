@@ -1,6 +1,5 @@
 """Polygons added to mesh layers and removed: answers against brute force, numbers, events, what is
 kept, bad input."""
-import json
 import math
 import os
 import tempfile

@@ -17,7 +17,7 @@ from fields import put_terrain
 from images import read_png
 from sand import (ENDED, QUICK, CPU, RESTING, body, box, changed, check_ledger, check_patch,
                   drop, heights, land, make, remove_body, revision, second, start, until, wanted)
-from tap import HANG_S, Skip, case, check, equal, near, run, test
+from tap import HANG_S, Skip, case, check, equal, run, test
 
 # ---- no device -----------------------------------------------------
 

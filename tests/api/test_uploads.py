@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import metrics
-from daemon import F32, SLOW, Answer, Daemon, parse_answers, problem, receive
+from daemon import F32, SLOW, Daemon, parse_answers, problem, receive
 from fields import put_locale
 from images import png
 from tap import HANG_S, case, check, equal, rng, run, test

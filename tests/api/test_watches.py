@@ -7,7 +7,7 @@ import time
 
 from daemon import Daemon, problem
 from events import Stream
-from fields import Terrain, put_layer, put_locale, put_terrain
+from fields import Terrain, put_layer, put_terrain
 from mesh_oracle import put_mesh, rectangle, wall
 from tap import HANG_S, Failure, case, check, equal, rest, rng, run, test
 

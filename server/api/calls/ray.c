@@ -117,7 +117,31 @@ static void ask(const struct ray_options *options, struct asked *asked, size_t c
             asked->status[i] = RAY_MISS;
 }
 
-/* The part of a trace that is one mesh's. */
+/* A box of a trace; place: column and row of a heightfield's. */
+static void encode_box(struct json_writer *w, uint32_t level, const uint32_t *place,
+                       struct box3 bounds, bool is_entered)
+{
+    json_begin_object(w);
+    json_key(w, "level");
+    json_integer(w, level);
+    if (place) {
+        json_key(w, "column");
+        json_integer(w, place[0]);
+        json_key(w, "row");
+        json_integer(w, place[1]);
+    }
+    json_key(w, "bounds");
+    json_box3(w, bounds);
+    json_key(w, "entered");
+    json_boolean(w, is_entered);
+    json_end_object(w);
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static void encode_mesh_trace(struct json_writer *w, const struct layer *layer,
                               const struct ray_tree_trace *trace)
 {
@@ -130,28 +154,22 @@ static void encode_mesh_trace(struct json_writer *w, const struct layer *layer,
     encode_axes(w, &axes);
     json_key(w, "boxes");
     json_begin_array(w);
-    for (uint32_t i = 0; i < trace->box_count && i < trace->box_capacity; i++) {
-        const struct ray_tree_box *box = &trace->boxes[i];
-
-        json_begin_object(w);
-        json_key(w, "level");
-        json_integer(w, box->level);
-        json_key(w, "bounds");
-        json_box3(w, box->bounds);
-        json_key(w, "entered");
-        json_boolean(w, box->is_entered);
-        json_end_object(w);
-    }
+    for (uint32_t i = 0; i < lesser(trace->box_count, trace->box_capacity); i++)
+        encode_box(w, trace->boxes[i].level, NULL, trace->boxes[i].bounds,
+                   trace->boxes[i].is_entered);
     json_end_array(w);
     json_key(w, "polygons");
     json_begin_array(w);
-    for (uint32_t i = 0; i < trace->polygon_count && i < trace->polygon_capacity; i++)
+    for (uint32_t i = 0; i < lesser(trace->polygon_count, trace->polygon_capacity); i++)
         json_integer(w, trace->polygons[i]);
     json_end_array(w);
     json_end_object(w);
 }
 
-/* The meshes of the choice but bodies among granules; true: not all had room. */
+/*
+ * The meshes of the choice but bodies among granules, which share the arrays of `room`. True: these
+ * were too small.
+ */
 static bool encode_mesh_traces(struct json_writer *w, const struct layer_choice *choice,
                                const struct ray *ray, const struct ray_tree_trace *room)
 {
@@ -169,11 +187,8 @@ static bool encode_mesh_traces(struct json_writer *w, const struct layer_choice 
         encode_mesh_trace(w, layer, &trace);
         is_cut |=
             trace.box_count > trace.box_capacity || trace.polygon_count > trace.polygon_capacity;
-        trace.box_capacity -=
-            trace.box_count < trace.box_capacity ? trace.box_count : trace.box_capacity;
-        trace.polygon_capacity -= trace.polygon_count < trace.polygon_capacity
-                                      ? trace.polygon_count
-                                      : trace.polygon_capacity;
+        trace.box_capacity -= lesser(trace.box_count, trace.box_capacity);
+        trace.polygon_capacity -= lesser(trace.polygon_count, trace.polygon_capacity);
     }
     return is_cut;
 }
@@ -189,26 +204,15 @@ static void encode_trace(struct json_writer *w, const struct ray_options *option
     json_begin_object(w);
     json_key(w, "boxes");
     json_begin_array(w);
-    for (uint32_t i = 0; i < trace->box_count && i < trace->box_capacity; i++) {
+    for (uint32_t i = 0; i < lesser(trace->box_count, trace->box_capacity); i++) {
         const struct ray_trace_box *box = &trace->boxes[i];
 
-        json_begin_object(w);
-        json_key(w, "level");
-        json_integer(w, box->level);
-        json_key(w, "column");
-        json_integer(w, box->column);
-        json_key(w, "row");
-        json_integer(w, box->row);
-        json_key(w, "bounds");
-        json_box3(w, box->bounds);
-        json_key(w, "entered");
-        json_boolean(w, box->entered);
-        json_end_object(w);
+        encode_box(w, box->level, (uint32_t[]){box->column, box->row}, box->bounds, box->entered);
     }
     json_end_array(w);
     json_key(w, "cells");
     json_begin_array(w);
-    for (uint32_t i = 0; i < trace->cell_count && i < trace->cell_capacity; i++)
+    for (uint32_t i = 0; i < lesser(trace->cell_count, trace->cell_capacity); i++)
         encode_cell(w, trace->cells[i]);
     json_end_array(w);
     json_key(w, "meshes");
