@@ -170,6 +170,13 @@ enum err_code sand_wait(struct sand *sand, enum granular_scale scale, double sec
 enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,
                                  struct sand_engine_config *out, struct err *err);
 
+/*
+ * The rate of this scale was too low for a request: it is measured again, soon, where it is some
+ * seconds old and no patch is in the pool. A machine that was busy at the first measurement would
+ * refuse for good otherwise.
+ */
+void sand_measure_again(struct sand *sand, enum granular_scale scale);
+
 /* Is a slot of this scale free at the moment? Only a hint: ERR_BUSY as of manager_add. */
 enum err_code sand_is_free(struct sand *sand, enum granular_scale scale, struct err *err);
 

@@ -63,8 +63,10 @@ struct live {
 struct sand_pool {
     bool is_wanted; /* somebody waits for it */
     bool is_made;
-    double used_at_s; /* when it was last in use, or asked for */
-    struct err why;   /* why it could not be made, the last time */
+    bool is_rate_wanted;  /* its rate was too low for somebody */
+    double measured_at_s; /* the rate */
+    double used_at_s;     /* when it was last in use, or asked for */
+    struct err why;       /* why it could not be made, the last time */
 };
 
 struct sand {
@@ -134,7 +136,7 @@ void sand_publish_stats(struct sand *sand);
 bool sand_pools_make(struct sand *sand);
 /* Gives idle pools back. Returns the seconds until the next is due, INFINITY for none. */
 double sand_pools_release(struct sand *sand);
-/* Is a pool or the device wanted? The mutex is held. */
+/* Is a pool, the device or a rate wanted? The mutex is held. */
 bool sand_pools_wanted(const struct sand *sand);
 
 /* ---- sand_spheres.c, on the sand thread ------------------------------------------------------ */

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define REBUILD_AGAIN_S 5.0
+#define MEASURE_AGAIN_S 5.0
 
 /* ---- the sand thread ------------------------------------------------------------------------- */
 
@@ -44,7 +45,7 @@ bool sand_pools_wanted(const struct sand *sand)
     bool is = false;
 
     for (int scale = 0; scale < SCALE_COUNT; scale++)
-        is |= sand->pools[scale].is_wanted;
+        is |= sand->pools[scale].is_wanted || sand->pools[scale].is_rate_wanted;
     return is;
 }
 
@@ -112,7 +113,11 @@ static void measure_rate(struct sand *sand, enum granular_scale scale)
     if (err.code != ERR_OK)
         log_warn("sand: the rate of %s granules was not measured: %s", scale_name(scale),
                  err_for_log(&err));
-    manager_set_rate(sand->manager, scale, rate);
+    else
+        manager_set_rate(sand->manager, scale, rate);
+    pthread_mutex_lock(&sand->mutex);
+    sand->pools[scale].measured_at_s = monotonic_s();
+    pthread_mutex_unlock(&sand->mutex);
 }
 
 static bool make_pool(struct sand *sand, enum granular_scale scale)
@@ -160,12 +165,15 @@ static void rebuild(struct sand *sand)
 
 bool sand_pools_make(struct sand *sand)
 {
-    bool is_wanted[SCALE_COUNT], is_open, is_stopping;
+    bool is_wanted[SCALE_COUNT], is_rate_wanted[SCALE_COUNT], is_open, is_stopping;
 
     rebuild(sand);
     pthread_mutex_lock(&sand->mutex);
-    for (int scale = 0; scale < SCALE_COUNT; scale++)
+    for (int scale = 0; scale < SCALE_COUNT; scale++) {
         is_wanted[scale] = sand->pools[scale].is_wanted;
+        is_rate_wanted[scale] = sand->pools[scale].is_rate_wanted;
+        sand->pools[scale].is_rate_wanted = false;
+    }
     is_open = sand->is_open;
     is_stopping = sand->is_stopping;
     pthread_mutex_unlock(&sand->mutex);
@@ -176,6 +184,10 @@ bool sand_pools_make(struct sand *sand)
     for (int scale = 0; scale < SCALE_COUNT && !sand->is_lost; scale++)
         if (is_wanted[scale] && !make_pool(sand, (enum granular_scale)scale))
             return false;
+    for (int scale = 0; scale < SCALE_COUNT && !sand->is_lost; scale++)
+        if (is_rate_wanted[scale] && sand->stats.patches.used[scale] == 0 &&
+            device_engine(sand->device, (enum granular_scale)scale))
+            measure_rate(sand, (enum granular_scale)scale);
     return true;
 }
 
@@ -262,6 +274,19 @@ enum err_code sand_wait(struct sand *sand, enum granular_scale scale, double sec
     }
     pthread_mutex_unlock(&sand->mutex);
     return err->code;
+}
+
+void sand_measure_again(struct sand *sand, enum granular_scale scale)
+{
+    struct sand_pool *pool = &sand->pools[scale];
+
+    pthread_mutex_lock(&sand->mutex);
+    if (pool->is_made && sand->stats.patches.used[scale] == 0 &&
+        monotonic_s() >= pool->measured_at_s + MEASURE_AGAIN_S) {
+        pool->is_rate_wanted = true;
+        pthread_cond_signal(&sand->is_wanted);
+    }
+    pthread_mutex_unlock(&sand->mutex);
 }
 
 enum err_code sand_engine_config(struct sand *sand, enum granular_scale scale,

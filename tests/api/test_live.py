@@ -100,15 +100,21 @@ def revision(name="land", on=daemon):
     return on.ok("GET", f"/v1/locales/{name}")["revision"]
 
 
+def written(place):
+    """Waits until a patch is at rest and its ground is everybody's, which is a moment later."""
+    deadline = time.monotonic() + HANG_S
+    while until(daemon, place, "resting")["revision"] is None:
+        check(time.monotonic() < deadline, "its rest is not written")
+        time.sleep(0.01)
+
+
 def resting(name="land"):
     """A patch at rest whose surface differs from what it wrote. Its body is gone: a body is hit, too."""
     place = make(daemon, name, bodies=[body()], seed=3)
-    until(daemon, place, "resting")
+    written(place)
     daemon.ok("DELETE", place + "/bodies/0")
     until(daemon, place, "active")
-    until(daemon, place, "resting")
-    while "revision" not in daemon.ok("GET", place) or daemon.ok("GET", place)["revision"] is None:
-        time.sleep(0.01)
+    written(place)
     return place
 
 
@@ -250,7 +256,7 @@ def _():
 def _():
     first, second_ = make(daemon, "land", 10, 10, seed=5), make(daemon, "land", 22, 22, seed=6)
     for place in (first, second_):
-        until(daemon, place, "resting")
+        written(place)
     settled = samples("land")[0]
     both = with_surface(with_surface(settled, first)[0], second_)[0]
     equal(samples("land", "&" + LIVE)[0], tuple(both), "two surfaces")

@@ -23,6 +23,8 @@ import { Kota } from "../../client/web/kota.js";
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const binaries = resolve(root, process.env.KOTA_BIN_DIR ?? "build/release");
 export const pictures = join(binaries, "web");
+/** The limit for what takes a processor many seconds. */
+export const hangMs = 900000;
 // Long: on a machine that has little time for a browser what takes a second takes a minute.
 const limitMs = 300000, startLimitMs = limitMs, stopLimitMs = limitMs;
 

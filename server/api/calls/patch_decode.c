@@ -630,6 +630,7 @@ static enum err_code check_deadline(struct call *call, const struct asked *asked
     if (count <= granules_most(call, asked, start->scale, config) ||
         !find_rate(call, start->scale, &rate))
         return ERR_OK;
+    sand_measure_again(call->api->sand, start->scale);
     ms = 1e3 * patch_estimate_of(&rate, &config->params, &load).resting_s;
     err_limit(err, ERR_TOO_LARGE, 1e3 * asked->deadline_s, ms,
               "%.0f %s granules are at rest after %.0f ms here, the deadline is %.0f ms", count,

@@ -148,10 +148,7 @@ void manager_set_engine(struct manager *manager, enum granular_scale scale,
 
 void manager_set_rate(struct manager *manager, enum granular_scale scale, double sphere_steps_s)
 {
-    struct sand_rate *rate = &manager->engines[scale].rate;
-
-    if (rate->sphere_steps_s == 0)
-        rate->sphere_steps_s = sphere_steps_s;
+    manager->engines[scale].rate.sphere_steps_s = sphere_steps_s;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -237,7 +234,8 @@ struct patch_report *manager_report(struct patch *patch, double now_s)
     report->was_capped = patch->was_capped;
     report->has_ledger = patch->has_ledger;
     report->ledger = patch->ledger;
-    report->has_revision = patch->has_revision;
+    report->has_revision =
+        patch->has_revision && (patch->is_saved || patch->state != PATCH_RESTING);
     report->revision = patch->revision;
     report->rect = patch->rect;
     report->transition_count = patch->transition_count;

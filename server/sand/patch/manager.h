@@ -66,7 +66,7 @@ void manager_destroy(struct manager *manager); /* its engines stay; NULL is fine
 void manager_set_engine(struct manager *manager, enum granular_scale scale,
                         struct sand_engine *engine, double now_s);
 
-/* The rate of a scale's new engine (estimate.h), unless patches have shown it already. */
+/* The rate of a scale's engine (estimate.h), as measured; patches move it (sand_rate_learn). */
 void manager_set_rate(struct manager *manager, enum granular_scale scale, double sphere_steps_s);
 
 /*
