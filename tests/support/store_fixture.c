@@ -238,7 +238,22 @@ static bool on_layer(void *context, struct store_loaded_layer *layer, struct err
     (void)err;
     assert_true(l->layer_count < 32 && l->locale_count > 0);
     assert_string_equal(layer->locale, l->locales[l->locale_count - 1].id);
+    if (l->pin_count > 0 && strcmp(l->pins[l->pin_count - 1].locale, layer->locale) == 0)
+        l->pin_of[l->layer_count] = l->pin_count;
     l->layers[l->layer_count++] = *layer;
+    return true;
+}
+
+static bool on_pin(void *context, const char *name, const struct store_locale *value,
+                   struct err *err)
+{
+    struct loaded *l = context;
+
+    (void)err;
+    assert_true(l->pin_count < 16);
+    memcpy(l->pins[l->pin_count].locale, value->id, sizeof value->id);
+    snprintf(l->pins[l->pin_count].name, sizeof l->pins[0].name, "%s", name);
+    l->pins[l->pin_count++].revision = value->revision;
     return true;
 }
 
@@ -276,7 +291,7 @@ static void on_damage(void *context, const char *locale, const char *message)
 struct loaded *loaded_make(struct store *store)
 {
     struct loaded *loaded = calloc(1, sizeof *loaded);
-    struct store_sink sink = {loaded, on_locale, on_layer, on_edit, on_damage, NULL};
+    struct store_sink sink = {loaded, on_locale, on_layer, on_edit, on_damage, on_pin};
 
     assert_non_null(loaded);
     loaded->code = store_load(store, &sink, &loaded->err);
@@ -297,13 +312,20 @@ void loaded_free(struct loaded *loaded)
     free(loaded);
 }
 
+const struct store_loaded_layer *loaded_layer_of(const struct loaded *loaded, size_t pin,
+                                                 const char *locale, const char *id)
+{
+    for (size_t i = 0; i < loaded->layer_count; i++)
+        if (loaded->pin_of[i] == pin && strcmp(loaded->layers[i].locale, locale) == 0 &&
+            strcmp(loaded->layers[i].id, id) == 0)
+            return &loaded->layers[i];
+    return NULL;
+}
+
 const struct store_loaded_layer *loaded_layer(const struct loaded *loaded, const char *locale,
                                               const char *id)
 {
-    for (size_t i = 0; i < loaded->layer_count; i++)
-        if (strcmp(loaded->layers[i].locale, locale) == 0 && strcmp(loaded->layers[i].id, id) == 0)
-            return &loaded->layers[i];
-    return NULL;
+    return loaded_layer_of(loaded, 0, locale, id);
 }
 
 const struct store_locale *loaded_locale(const struct loaded *loaded, const char *id)

@@ -52,7 +52,12 @@ struct store_layer store_test_layer(const struct model_layer *layer,
 struct loaded {
     struct store_locale locales[16];
     struct store_loaded_layer layers[32];
-    size_t locale_count, layer_count, edit_count, damage_count;
+    size_t pin_of[32]; /* of a layer, its pin: 1 + its index; 0: it is the locale's own */
+    struct {
+        char locale[STORE_ID_MAX + 1], name[STORE_ID_MAX + 1];
+        uint64_t revision;
+    } pins[16];
+    size_t locale_count, layer_count, pin_count, edit_count, damage_count;
     struct store_edit *edits;                                  /* answers are copied */
     char damage_locale[16][STORE_ID_MAX + 1], damage[16][320]; /* the first ones */
     struct err err;
@@ -63,6 +68,9 @@ struct loaded *loaded_make(struct store *store); /* store_load */
 void loaded_free(struct loaded *loaded);
 const struct store_loaded_layer *loaded_layer(const struct loaded *loaded, const char *locale,
                                               const char *id);
+/* The same of pin `pin` - 1 of the list; 0: the locale's own. */
+const struct store_loaded_layer *loaded_layer_of(const struct loaded *loaded, size_t pin,
+                                                 const char *locale, const char *id);
 const struct store_locale *loaded_locale(const struct loaded *loaded, const char *id);
 /* Fails, with the messages, if there was damage or an error. */
 void loaded_expect_whole(const struct loaded *loaded);
