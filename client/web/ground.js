@@ -8,6 +8,7 @@
  *
  * Invariant: a picture belongs to the very array of heights that it was made of.
  */
+import { palettes } from "/web/palette.js";
 import { contours, niceStep, shade } from "/web/shade.js";
 import { keyOf } from "/web/tilecache.js";
 
@@ -177,21 +178,19 @@ export class Ground {
       spacing: this.layer.spacing.map((s) => s * step) }), 0, 0);
     if (style.interval) {
       const lines = this.#lines(heights, style, (x, y) => [x, CELLS - y]);
-      context.strokeStyle = "rgba(60, 40, 20, 0.45)";
-      context.lineWidth = 0.8;
-      context.stroke(lines.minor);
-      context.strokeStyle = "rgba(60, 40, 20, 0.8)";
-      context.lineWidth = 1.1;
-      context.stroke(lines.major);
+      strokeLines(context, lines, { minor: [0.8, 0.45], major: [1.1, 0.8] });
     }
     return canvas;
   }
 
-  /** Contours as two paths, every fifth line in `major`. */
+  /** Contours as paths, every fifth line in `major`, those over dark tints in `light`. */
   #lines(heights, style, to) {
-    const lines = { minor: new Path2D(), major: new Path2D() };
+    const made = () => ({ minor: new Path2D(), major: new Path2D() });
+    const lines = { dark: made(), light: made() };
+    const lightBelow = this.low + style.palette.darkShare * (this.high - this.low);
     contours(heights, style.interval, style.triangulation, (x0, y0, x1, y1, k) => {
-      const path = k % 5 ? lines.minor : lines.major;
+      const path = (k * style.interval < lightBelow ? lines.light : lines.dark)[
+        k % 5 ? "minor" : "major"];
       path.moveTo(...to(x0, y0));
       path.lineTo(...to(x1, y1));
     });
@@ -204,22 +203,25 @@ export class Ground {
    * @param {import("./mapview.js").MapView} view
    * @param {{hillshade: boolean, contours: boolean, holes: boolean}} shown @param {number} ratio
    *   device pixels a CSS pixel
+   * @param {string} palette
    */
-  draw(context, view, shown, ratio) {
+  draw(context, view, shown, ratio, palette) {
     this.level = this.levelOf(view, ratio);
     this.interval = shown.contours ? this.intervalOf(view) : 0;
     this.unfinished = false;
     const pixels = this.cellPixels(view, this.level), vector = pixels > VECTOR_PIXELS;
     const painted = vector ? 0 : this.interval;
     const style = { hillshade: shown.hillshade, triangulation: this.locale.triangulation,
-      interval: painted, name: `${shown.hillshade} ${painted}` };
+      interval: painted, palette: palettes[palette],
+      name: `${shown.hillshade} ${painted} ${palette}` };
     const seen = this.seen(view, this.level), deadline = performance.now() + BUDGET_MS;
     this.ask(this.#wishes(seen));
     context.imageSmoothingEnabled = pixels < CRISP_PIXELS;
     if (shown.holes) this.hatch ??= hatching(context);
     for (const [column, row] of seen)
       this.#drawBlock(context, view, { column, row, style, deadline, holes: shown.holes, ratio });
-    if (vector && shown.contours) this.#drawLines(context, view, seen, deadline);
+    if (vector && shown.contours)
+      this.#drawLines(context, view, { seen, deadline, palette: style.palette });
     if (this.level === 0 && pixels > GRID_PIXELS) this.#drawGrid(context, view);
     if (this.unfinished) this.calls.again();
   }
@@ -275,20 +277,19 @@ export class Ground {
   }
 
   /** Contours of the finest level as lines, for blocks that are drawn larger than they are. */
-  #drawLines(context, view, seen, deadline) {
+  #drawLines(context, view, { seen, deadline, palette }) {
     for (const [column, row] of seen) {
       const place = this.place(this.level, column, row);
       const heights = this.cache.peek(place)?.heights, picture = this.pictures.get(keyOf(place));
       if (!heights || picture?.heights !== heights) continue;
-      if (picture.lines?.interval !== this.interval) {
+      if (picture.lines?.interval !== this.interval || picture.lines.palette !== palette) {
         if (performance.now() > deadline) {
           this.unfinished = true;
           continue;
         }
-        const style = { interval: this.interval, triangulation: this.locale.triangulation };
-        const [sx, sy] = this.layer.spacing;
-        picture.lines = { interval: this.interval,
-          ...this.#lines(heights, style, (x, y) => [x * sx, y * sy]) };
+        const { interval, locale: { triangulation }, layer: { spacing: [sx, sy] } } = this;
+        picture.lines = { interval, palette, ...this.#lines(heights,
+          { interval, triangulation, palette }, (x, y) => [x * sx, y * sy]) };
       }
       this.#strokeLines(context, view, column, row, picture.lines);
     }
@@ -299,12 +300,7 @@ export class Ground {
     const [x, y] = view.toScreen(ox + column * CELLS * sx, oy + row * CELLS * sy);
     context.save();
     context.transform(view.scale, 0, 0, -view.scale, x, y);
-    context.strokeStyle = "rgba(60, 40, 20, 0.5)";
-    context.lineWidth = 1 / view.scale;
-    context.stroke(lines.minor);
-    context.strokeStyle = "rgba(60, 40, 20, 0.85)";
-    context.lineWidth = 1.6 / view.scale;
-    context.stroke(lines.major);
+    strokeLines(context, lines, { minor: [1 / view.scale, 0.5], major: [1.6 / view.scale, 0.85] });
     context.restore();
   }
 
@@ -332,6 +328,17 @@ export class Ground {
     context.strokeStyle = "rgba(0, 0, 0, 0.18)";
     context.lineWidth = 1;
     context.stroke();
+  }
+}
+
+/** Draws paths of contours. @param {Record<string, number[]>} pens kind → width, opacity */
+function strokeLines(context, lines, pens) {
+  for (const [tone, colour] of [["dark", "60, 40, 20"], ["light", "255, 255, 255"]]) {
+    for (const [kind, [width, opacity]] of Object.entries(pens)) {
+      context.strokeStyle = `rgba(${colour}, ${opacity})`;
+      context.lineWidth = width;
+      context.stroke(lines[tone][kind]);
+    }
   }
 }
 

@@ -338,7 +338,7 @@ at("token").addEventListener("click", () => {
 // ---- parts --------------------------------------------------------------------------------------
 
 /** Each part exports start(kota, state). */
-const parts = ["map", "tools", "terrain", "suncontrols", "edits", "sand", "leaves", "status"];
+const parts = ["map", "palette", "tools", "terrain", "suncontrols", "edits", "sand", "leaves", "status"];
 for (const name of parts) {
   try {
     (await import(`/web/${name}.js`)).start(kota, state);

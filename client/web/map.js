@@ -63,7 +63,7 @@ class MapPart {
     state.on("layer", () => this.open());
     state.on("changed", (changed) => this.changed(changed));
     state.on("moved", (id) => this.moveOutline(id));
-    for (const name of ["marks", "layersShown"]) state.on(name, () => this.again());
+    for (const name of ["marks", "layersShown", "palette"]) state.on(name, () => this.again());
     state.on("feed", (feed) => { if (feed.state === "open") this.ground.retry(); });
     state.on("view", (view) => {
       if (view === "map") return this.again();
@@ -220,7 +220,7 @@ class MapPart {
     context.clearRect(0, 0, view.width, view.height);
     if (!view.bounds) return this.words();
     view.clamp();
-    if (this.ground.layer) this.ground.draw(context, view, shown, this.ratio);
+    if (this.ground.layer) this.ground.draw(context, view, shown, this.ratio, state.palette);
     if (shown.meshes) for (const made of this.outlines) this.drawOutline(made);
     drawMarks(context, state.marks, { toScreen: (x, y) => view.toScreen(x, y), scale: view.scale,
       layer: state.layer, again: () => this.again() });

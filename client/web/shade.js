@@ -12,16 +12,7 @@ import { TILE_SAMPLES } from "/web/kota.js";
 const CELLS = TILE_SAMPLES - 1;
 const STEPS_PER_TRIANGLE_MAX = 64;
 
-// Heights from low to high: meadow, wood, earth, rock, snow. Light, so that lines can be seen.
-const ramp = [[116, 150, 116], [150, 172, 122], [196, 190, 138], [190, 160, 124], [168, 148, 138],
-  [214, 212, 210], [244, 245, 247]];
 const LIGHT = [-0.5, 0.5, Math.SQRT1_2];
-
-/** 256 colours of the ramp. */
-const tints = Array.from({ length: 256 }, (_, i) => {
-  const at = (i / 255) * (ramp.length - 1), k = Math.min(Math.floor(at), ramp.length - 2);
-  return ramp[k].map((low, channel) => low + (at - k) * (ramp[k + 1][channel] - low));
-});
 
 /** 1 on flat ground, less where it turns from the light, 1.2 at most. */
 function brightness(slopeX, slopeY) {
@@ -52,11 +43,12 @@ function remains(z00, z10, z01, z11, anti) {
  * The picture of a block, north up.
  * @param {Float32Array} heights 257 x 257, from the smallest y
  * @param {{spacing: number[], low: number, high: number, hillshade: boolean,
- *          triangulation: string}} style spacing of the block's samples in metres
+ *          triangulation: string, palette: {tints: number[][]}}} style spacing of the block's samples
+ *   in metres; see palette.js
  * @returns {ImageData} 256 x 256
  */
 export function shade(heights, style) {
-  const picture = new ImageData(CELLS, CELLS), out = picture.data;
+  const picture = new ImageData(CELLS, CELLS), out = picture.data, { tints } = style.palette;
   const perStep = 255 / Math.max(style.high - style.low, 1e-6);
   const overX = 0.5 / style.spacing[0], overY = 0.5 / style.spacing[1];
   for (let r = 0; r < CELLS; r++) {

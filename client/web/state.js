@@ -29,6 +29,7 @@
  *   message     {text, isError} to show in words                                anyone
  *   layersShown {hillshade, contours, holes, meshes, quadtree, contours3d,
  *               shadows}                                                        main
+ *   palette     name of the map's tints of heights, see palette.js               palette
  *   sun         {azimuth_deg, height_deg, time}: of the 3D view; azimuth clockwise
  *               from north (+y), time an ISO 8601 text where it is of one, or null suncontrols
  */
@@ -42,6 +43,7 @@ export const state = {
   call: null, message: null,
   layersShown: { hillshade: true, contours: true, holes: true, meshes: true,
     quadtree: false, contours3d: false, shadows: true },
+  palette: "relief",
   sun: defaultSun,
 
   listeners: new Map(),

@@ -123,6 +123,85 @@ async function loadCases(page, check) {
   await check.shot(page, "map");
 }
 
+const linear = (rgb) => rgb.slice(0, 3).map((code) => code / 255)
+  .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+const luminance = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+const rises = (values) => values.every((v, i) => i === 0 || v > values[i - 1]);
+// of linear light; G. Machado, M. Oliveira, L. Fernandes 2009, severity 1
+const visions = {
+  normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+  protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998]],
+  deuteranopia: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+    [-0.01182, 0.04294, 0.968881]],
+  tritanopia: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+    [0.004733, 0.691367, 0.3039]] };
+
+/** Places of the map from low to high, at least a fiftieth of the range apart, as pixels. */
+async function placesByHeight(page, daemon, { min, max }) {
+  const v = await view(page), all = Array.from({ length: 400 }, (_, i) =>
+    [Math.cos(2.4 * i), Math.sin(2.4 * i)].map((side, k) => Math.floor(
+      (k ? v.height : v.width) / 2 + v.height * 0.45 * side * Math.sqrt(i / 400))));
+  const { results } = await daemon.kota.height("highlands", all.map(([px, py]) =>
+    [v.x + (px + 0.5 - v.width / 2) / v.scale, v.y - (py + 0.5 - v.height / 2) / v.scale]));
+  const found = results.map(({ height }, i) => ({ height, pixel: all[i] }))
+    .filter(({ height }) => height !== null).sort((a, b) => a.height - b.height);
+  let last = -Infinity;
+  return found.filter(({ height }) => {
+    if (height - last < (max[2] - min[2]) / 50) return false;
+    last = height;
+    return true;
+  }).map(({ pixel }) => pixel);
+}
+
+/** Tints whose lightness rises with the height, whatever one sees; the choice is in the address. */
+async function paletteCases(page, daemon, check) {
+  const palettes = await page.evaluate(async () => (await import("/web/palette.js")).palettes);
+  const [relief, ...safe] = Object.keys(palettes);
+  check.equal([relief, ...safe], ["relief", "grey", "cividis", "viridis", "batlow"], "palettes");
+  for (const name of safe)
+    for (const [vision, rows] of Object.entries(visions)) {
+      const seen = palettes[name].tints.map(linear).map((rgb) => luminance(rows.map((row) =>
+        row.reduce((sum, share, i) => sum + share * rgb[i], 0))));
+      check(seen.length === 256 && rises(seen), `${name} rises in lightness: ${vision}`, seen);
+    }
+  const { bounds } = (await daemon.kota.locale("highlands")).layers
+    .find(({ kind }) => kind === "heightfield");
+  const ends = (await text(page, "#palette-ticks")).split("\n").map(Number);
+  check(ends.length === 5 && rises(ends), "the legend has five heights", ends);
+  for (const [i, z] of [[0, bounds.min[2]], [4, bounds.max[2]]])
+    check.near(ends[i], z, (bounds.max[2] - bounds.min[2]) / 20, "the lowest and the highest");
+  for (const name of ["contours", "hillshade"]) await page.getByLabel(name).uncheck();
+  await still(page);
+  const places = await placesByHeight(page, daemon, bounds);
+  let before = await coloursAt(page, places);
+  check(places.length > 12, "places of many heights", places.length);
+  for (const name of safe) {
+    await page.selectOption("#palette", name);
+    await still(page);
+    const now = await coloursAt(page, places);
+    check(now.every((colour, i) => colour.join() !== before[i].join()), `${name}: other colours`);
+    const light = now.map(linear).map(luminance);
+    check(rises(light), `${name}: what is higher is lighter on the map`, light);
+    before = now;
+  }
+  for (const name of ["contours", "hillshade"]) await page.getByLabel(name).check();
+  await still(page);
+  await check.shot(page, "map-palette");
+  const chosen = await coloursAt(page, places), address = page.url();
+  check(/#highlands&palette=batlow$/.test(address), "the address has the palette", address);
+  await visit(page, address);
+  await still(page);
+  check.equal([await page.locator("#palette").inputValue(), await coloursAt(page, places)],
+    ["batlow", chosen], "and the address brings it back");
+  await visit(page, address.replace("batlow", "mauve"));
+  check.equal(await page.locator("#palette").inputValue(), relief, "an unknown one is the default");
+  await page.selectOption("#palette", "grey");
+  await page.selectOption("#palette", relief);
+  check(/#highlands$/.test(page.url()), "which the address does not have", page.url());
+  await still(page);
+}
+
 /** Blocks come slowly: what has been scrolled away is not waited for. */
 async function abortCase(page, check) {
   const counters = () => page.evaluate(() => ({ ...window.kotaMap.counters }));
@@ -608,6 +687,7 @@ async function smallScreen(page, check) {
 export async function run(page, daemon, check) {
   await cacheCases(check);
   await loadCases(page, check);
+  await paletteCases(page, daemon, check);
   await moveCases(page, check);
   await pickCases(page, daemon, check);
   await toolCases(page, daemon, check);
