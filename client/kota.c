@@ -30,17 +30,13 @@
 #define TOKEN_LINE_BYTES_MAX 4096
 
 const struct kota_command *const kota_commands[] = {
-    &command_ls,         &command_info,     &command_height,
-    &command_contact,    &command_ray,      &command_los,
-    &command_lit,        &command_sweep,    &command_move,
-    &command_profile,    &command_pick,     &command_picture,
-    &command_contains,   &command_locate,   &command_import,
-    &command_export,     &command_rm,       &command_fork,
-    &command_edit,       &command_polygons, &command_patch,
-    &command_impact,     &command_model,    &command_pin,
-    &command_pins,       &command_restore,  &command_watch,
-    &command_check,      &command_bench,    &command_token,
-    &command_completion, &command_manual,   NULL,
+    &command_ls,      &command_info,    &command_height,     &command_contact, &command_ray,
+    &command_los,     &command_lit,     &command_sweep,      &command_move,    &command_profile,
+    &command_pick,    &command_picture, &command_contains,   &command_locate,  &command_import,
+    &command_export,  &command_rm,      &command_fork,       &command_edit,    &command_polygons,
+    &command_patch,   &command_impact,  &command_model,      &command_pin,     &command_pins,
+    &command_restore, &command_history, &command_revert,     &command_watch,   &command_check,
+    &command_bench,   &command_token,   &command_completion, &command_manual,  NULL,
 };
 
 const struct kota_option kota_common_options[] = {

@@ -52,8 +52,8 @@ extern const struct kota_command command_ls, command_info, command_height, comma
     command_lit, command_sweep, command_move, command_contact, command_contains, command_locate,
     command_profile, command_pick, command_picture, command_import, command_export, command_rm,
     command_fork, command_edit, command_polygons, command_patch, command_impact, command_model,
-    command_pin, command_pins, command_restore, command_watch, command_bench, command_check,
-    command_token, command_completion, command_manual;
+    command_pin, command_pins, command_restore, command_history, command_revert, command_watch,
+    command_bench, command_check, command_token, command_completion, command_manual;
 
 /* All of them, in the order of --help, ended by NULL, and the options that each has. */
 extern const struct kota_command *const kota_commands[];

@@ -129,6 +129,19 @@ enum err_code number_exact_list(const char *text, double *values, size_t count, 
     return number_list(text, values, count, count, &got, err);
 }
 
+enum err_code number_rect(const char *text, double rect[4], struct err *err)
+{
+    struct err cause;
+
+    if (number_exact_list(text, rect, 4, &cause))
+        return err_set(err, ERR_BAD_INPUT, "--rect %s", cause.msg);
+    for (int i = 0; i < 4; i++)
+        if (rect[i] != floor(rect[i]) || rect[i] < (i < 2 ? 0 : 1) || rect[i] > 1048576)
+            return err_set(err, ERR_BAD_INPUT,
+                           "--rect '%.80s' is not COLUMN,ROW,COLS,ROWS in whole numbers", text);
+    return err->code = ERR_OK;
+}
+
 enum err_code number_count(const char *text, double least, double greatest, double *out,
                            struct err *err)
 {

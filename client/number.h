@@ -33,6 +33,9 @@ enum err_code number_list(const char *text, double *values, size_t count_min, si
 /* The same for exactly count numbers. */
 enum err_code number_exact_list(const char *text, double *values, size_t count, struct err *err);
 
+/* Those of an option --rect: column, row, columns, rows, whole and at most 2^20. */
+enum err_code number_rect(const char *text, double rect[4], struct err *err);
+
 /* One whole number in least..greatest, decimal digits only. */
 enum err_code number_count(const char *text, double least, double greatest, double *out,
                            struct err *err);

@@ -60,14 +60,8 @@ static enum err_code heights_read(const char *text, float *out, size_t count, st
 
 static enum err_code rect_read(const char *text, double rect[4], struct err *err)
 {
-    struct err cause;
-
-    if (number_exact_list(text, rect, 4, &cause))
-        return err_set(err, ERR_BAD_INPUT, "--rect %s", cause.msg);
-    for (int i = 0; i < 4; i++)
-        if (rect[i] != floor(rect[i]) || rect[i] < (i < 2 ? 0 : 1) || rect[i] > 1048576)
-            return err_set(err, ERR_BAD_INPUT,
-                           "--rect '%.80s' is not COLUMN,ROW,COLS,ROWS in whole numbers", text);
+    if (number_rect(text, rect, err))
+        return err->code;
     if (rect[2] * rect[3] > SAMPLES_MAX)
         return err_limit(err, ERR_BAD_INPUT, SAMPLES_MAX, rect[2] * rect[3],
                          "--rect '%.80s' has more than %.0f samples", text, SAMPLES_MAX);

@@ -165,6 +165,100 @@ def _():
     equal((status, text.split()), (0, ["PIN", "REVISION"]), "a table")
 
 
+@test("history: who made each revision; revert: one author's edits, with conflicts and a note")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = {name: os.path.join(folder, name) for name in ("alice", "bob")}
+        for name, path in tokens.items():
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f"edit token-of-{name} name={name}\n")
+            os.chmod(path, 0o600)
+        everyone = os.path.join(folder, "tokens")
+        with open(everyone, "w", encoding="ascii") as file:
+            file.writelines(f"edit token-of-{name} name={name}\n" for name in tokens)
+        os.chmod(everyone, 0o600)
+        daemon = Daemon("--token-file", everyone)
+        run_as = {name: {"KOTA_URL": daemon.url, "KOTA_TOKEN_FILE": path} for name, path in tokens.items()}
+
+        def by(name, *words):
+            result = kota(*words, env=run_as[name])
+            check(result.status == 0 and result.err == "", f"kota {' '.join(words)}: {result}")
+            return result.lines
+
+        def heights():
+            return [by("bob", "height", "field", f"{c},0")[0]["height"] for c in range(4)]
+
+        path = os.path.join(folder, "field.f32")
+        with open(path, "wb") as file:
+            file.write(struct.pack("<8f", *range(8)))
+        by("alice", "import", "field", "--title", "Field")
+        by("alice", "import", "field", "ground", path, "--cols=4", "--rows=2", "--spacing=1,1")
+        first = by("alice", "info", "field")[0]["revision"]
+        for name, rect, height in (("alice", "0,0,2,1", "10"), ("bob", "1,0,2,1", "20"), ("alice", "3,0,1,1", "30")):
+            by(name, "edit", "field", "--rect", rect, "--heights", height)
+        equal(heights(), [10, 20, 20, 30], "all edits")
+
+        answer = daemon.ok("GET", "/v1/locales/field/history",
+                           headers={"Authorization": "Bearer token-of-bob"})
+        equal(by("bob", "history", "field"), answer["history"], "the daemon's rows")
+        def seen(*words):
+            return [row["revision"] - first for row in by("bob", "history", "field", *words)]
+        since = ("--since", str(first))
+        equal(seen(*since), [1, 2, 3], "after a revision")
+        equal(seen(*since, "--newest", "--all"), [3, 2, 1], "the newest first")
+        equal(seen(*since, "--author", "alice"), [1, 3], "of an author")
+        equal(seen(*since, "--rect", "1,0,1,1", "--layer", "ground"), [1, 2], "of a place")
+        equal(seen("--since", "2000-01-01T00:00:00+01:00", "--author", "bob"), [2], "after a time")
+
+        kept = by("bob", "revert", "field", "--author", "alice", *since, "--rect", "0,0,3,2", "--note", "nö & no+")
+        equal([(row["rect"], row["conflicts"]) for row in kept], [([0, 0, 1, 1], [[1, 0, 1, 1]])], "kept")
+        equal(heights(), [0, 20, 20, 30], "only what alice did within it, and bob's stays")
+        last = by("bob", "history", "field", "--since", str(first + 3))
+        equal([(row["author"], row["note"], row["source"]) for row in last], [("bob", "nö & no+", "revert")], "its row")
+        by("bob", "revert", "field", "--author", "alice", "--to-revision", str(first), "--conflicts", "overwrite")
+        equal(heights(), [0, 1, 20, 3], "bob's is gone where alice had been")
+        by("bob", "revert", "field", "--since", "2000-01-01T00:00:00Z", "--author", "bob")
+
+        status, text = on_terminal("history", "field", "--since", str(first + 2), "--rect", "3,0,1,1",
+                                   "--token-file", tokens["bob"], url=daemon.url)
+        lines = [line.split() for line in text.splitlines()]
+        equal((status, lines[0]), (0, ["REVISION", "TIME", "AUTHOR", "SOURCE", "LAYER", "RECT", "NOTE"]), "a table")
+        equal((lines[1][0], lines[1][2:5]), (str(first + 3), ["alice", "edit", "ground"]), "a row")
+        for words, reason in ((["revert", "field"], "one of --since and --to-revision"),
+                              (["revert", "field", *since, "--to-revision", "1"], "one of --since and"),
+                              (["revert", "field", *since, "--conflicts", "all"], "none of: keep overwrite"),
+                              (["revert", "field", "--to-revision", "yesterday"], "--to-revision"),
+                              (["revert", "field", *since, "--rect", "1,2,3"], "--rect"),
+                              (["revert", "field", *since, "--note", "ä" * 2000], "--note is too long"),
+                              (["history", "field", "--rect", "0,0,0,1"], "--rect"),
+                              (["history", "a/b"], "no id")):
+            fails(kota(*words, env=run_as["bob"]), 2, reason)
+        fails(kota("revert", "field", "--since", "soon", env=run_as["bob"]), 1, "400", "/since")
+        fails(kota("revert", "field", "--since", "999999", env=run_as["bob"]), 1, "/since")
+        fails(kota("history", "none", env=run_as["bob"]), 1, "404")
+        daemon.stop()
+
+
+@test("history of more than a page: a note on standard error, or all of them, as the daemon's pages have them")
+def _():
+    def page(revision, next_path):
+        row = {"revision": revision, "author": None, "note": "a\x1bb", "rect": None, "time": "t", "layer": None,
+               "source": "edit"}
+        return reply({"locale": "x", "revision": 2, "history": [row], "next": next_path, "held_since": 0})
+    next_path = "/v1/locales/x/history?since=1&limit=1"
+    pages = [page(2, None), page(1, next_path)]
+    with Stub(lambda request: pages.pop()) as stub:
+        result = kota("history", "x", "--all", url=stub.url)
+        equal(([row["revision"] for row in result.lines], result.err), ([1, 2], ""), "all")
+    with Stub(lambda request: page(1, next_path)) as stub:
+        result = kota("history", "x", url=stub.url)
+        equal([row["revision"] for row in result.lines], [1], "one")
+        check(re.fullmatch(r"kota: [^\n]*--all[^\n]*\n", result.err), str(result))
+        result = kota("history", "x", "--all", url=stub.url)
+        equal([row["revision"] for row in result.lines], [1, 1], "the same page again")
+        check(result.status == 1 and 'wrong "next"' in result.err, str(result))
+
+
 @test("help and --version, wherever they stand")
 def _():
     version = kota("--version")
