@@ -6,6 +6,7 @@
  * to change is drawn under the pointer. Nothing is drawn in advance: the views change when the
  * daemon's feed says so, in the same way for one's own edits and for others'.
  */
+import { startHistory } from "/web/history.js";
 import { setMarks } from "/web/marks.js";
 import { tell } from "/web/state.js";
 import { choice, claimClicks, labelled, make, middleOf, numberField, numberOf, onPanel,
@@ -17,7 +18,7 @@ const kinds = [["crater", "crater: dig, and heap on a rim"], ["raise", "raise, o
   ["flatten", "flatten to the middle's height"], ["smooth", "smooth"],
   ["relax", "relax: what is too steep slides"],
   ["set", "rectangle: set to a height"], ["add", "rectangle: add to heights"],
-  ["hole", "rectangle: cut a hole"]];
+  ["hole", "rectangle: cut a hole"], ["look", "rectangle: show its history"]];
 const isBrush = (kind) => ["crater", "raise", "flatten", "smooth", "relax"].includes(kind);
 
 /** The form's elements by name. */
@@ -35,7 +36,7 @@ function makeForm() {
     apply: make("button", { id: "edit-apply", className: "primary",
       title: "the same as a click on the ground at x, y" }, "Change the ground there"),
     note: make("p", { id: "edit-note", role: "status" }),
-    list: make("ol", { id: "edit-events" }),
+    list: make("ol", { id: "edit-events", className: "changes" }),
   };
   form.brushRow = make("div", { className: "row" },
     labelled("Radius", form.radius, "m", "of the brush, around the click"),
@@ -137,12 +138,14 @@ function startEvents(state, form) {
   };
 }
 
-function startForm(kota, state, form, isOwn) {
+function startForm(kota, state, form, isOwn, showHistory) {
   async function change(point) {
     const locale = state.locale, layer = state.layer;
     if (!layer) return tell(new Error("This locale has no heightfield that could be changed."));
     form.apply.disabled = true;
     try {
+      if (form.kind.value === "look") // nothing changes
+        return showHistory(rectAt(layer, point, numberOf(form.cols), numberOf(form.rows)));
       const answer = (await kota.post(`/v1/locales/${locale.id}/edits`,
         editAt(form, layer, point))).json;
       isOwn(answer.revision);
@@ -201,11 +204,13 @@ export function start(kota, state) {
     const kind = form.kind.value;
     form.brushRow.hidden = !isBrush(kind);
     form.rectRow.hidden = isBrush(kind);
-    form.valueLabel.hidden = kind === "hole";
+    form.valueLabel.hidden = kind === "hole" || kind === "look";
+    form.apply.textContent = kind === "look" ? "Show its history" : "Change the ground there";
     form.amountLabel.hidden = kind === "relax";
     form.slopeLabel.hidden = kind !== "relax";
   };
-  document.getElementById("panel-edits").append(
+  const panel = document.getElementById("panel-edits");
+  panel.append(
     make("p", {}, "A click on the ground changes it for everybody. Without a token only a page " +
       "from this machine may."),
     make("div", { className: "row" }, labelled("What", form.kind, "", "a brush, or samples")),
@@ -215,7 +220,8 @@ export function start(kota, state) {
     form.note, make("h2", {}, "Changes, newest first"), form.list);
   form.kind.addEventListener("input", setKind);
   setKind();
-  startForm(kota, state, form, startEvents(state, form));
+  const isOwn = startEvents(state, form);
+  startForm(kota, state, form, isOwn, startHistory(kota, state, panel, isOwn));
   startPreview(state, form);
 
   state.on("layer", (layer) => {
