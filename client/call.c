@@ -21,7 +21,6 @@
 struct call {
     struct kota_client *client;
     double timeout_s;
-    bool is_lost; /* the last call brought no whole answer */
     char *url, *authorization;
     void (*report)(void *context, double done, double all);
     void *report_context;
@@ -132,12 +131,6 @@ enum err_code call_error(const struct kota_error *error, struct err *err)
     }
 }
 
-static bool is_lost(const struct kota_error *error)
-{
-    return error && error->kind != KOTA_ERROR_PROBLEM && error->kind != KOTA_ERROR_TOO_LONG &&
-           error->kind != KOTA_ERROR_CONTENT && error->kind != KOTA_ERROR_USAGE;
-}
-
 /* ---- one call -------------------------------------------------------------------------------- */
 
 static void report_sent(size_t sent, size_t all, void *context)
@@ -186,7 +179,6 @@ static enum err_code send_request(struct call *call, struct kota_request *reques
     struct kota_answer *answer = kota_call(call->client, request);
 
     *document = NULL;
-    call->is_lost = is_lost(kota_answer_error(answer));
     if (!call_error(kota_answer_error(answer), err))
         read_document(answer, path, may_be_empty, document, err);
     kota_answer_free(answer);
@@ -257,7 +249,6 @@ enum err_code call_post_bytes(struct call *call, const char *path, const char *m
     *got = 0;
     kota_request_header(request, "Accept", media_type);
     answer = kota_call(call->client, request);
-    call->is_lost = is_lost(kota_answer_error(answer));
     if (!call_error(kota_answer_error(answer), err)) {
         body = kota_answer_body(answer, got);
         *bytes_out = malloc(*got + 1);
@@ -275,11 +266,6 @@ void call_on_upload(struct call *call, void (*report)(void *context, double done
 {
     call->report = report;
     call->report_context = context;
-}
-
-bool call_was_lost(const struct call *call)
-{
-    return call->is_lost;
 }
 
 /* ---- as it comes ----------------------------------------------------------------------------- */
@@ -324,7 +310,6 @@ enum err_code call_get_stream(struct call *call, const char *path, const char *a
     kota_request_take(request, take_bytes, &in);
     answer = kota_call(call->client, request);
     take_headers(&in, answer);
-    call->is_lost = !in.is_refused && is_lost(kota_answer_error(answer));
     if (!in.is_refused)
         call_error(kota_answer_error(answer), err);
     kota_answer_free(answer);

@@ -80,9 +80,6 @@ enum err_code call_post_bytes(struct call *call, const char *path, const char *m
 void call_on_upload(struct call *call, void (*report)(void *context, double done, double all),
                     void *context);
 
-/* Did the last call end without a whole HTTP answer? */
-bool call_was_lost(const struct call *call);
-
 /* A header of an answer; the value is "" when there is none, and cut at its size. */
 struct call_header {
     const char *name;

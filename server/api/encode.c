@@ -279,10 +279,7 @@ void encode_locale_open(struct json_writer *w, const struct locale *locale, bool
     json_key(w, "id");
     json_string(w, locale->id);
     json_key(w, "title");
-    if (locale->manifest.title[0] != '\0')
-        json_string(w, locale->manifest.title);
-    else
-        json_null(w);
+    json_string_or_null(w, locale->manifest.title);
     json_key(w, "revision");
     json_integer(w, locale->revision);
     if (locale->manifest.from[0] != '\0') {

@@ -171,6 +171,14 @@ void json_string(struct json_writer *w, const char *text)
         *w->at++ = '"';
 }
 
+void json_string_or_null(struct json_writer *w, const char *text)
+{
+    if (text && text[0] != '\0')
+        json_string(w, text);
+    else
+        json_null(w);
+}
+
 void json_vec3(struct json_writer *w, struct vec3 v)
 {
     if (value_begin(w, JSON_RAW_VEC3_MAX))

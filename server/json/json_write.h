@@ -52,8 +52,9 @@ void json_number(struct json_writer *w, double value); /* null unless finite */
 void json_integer(struct json_writer *w, uint64_t value);
 void json_boolean(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
-void json_string(struct json_writer *w, const char *text); /* UTF-8, NUL-terminated */
-void json_vec3(struct json_writer *w, struct vec3 v);      /* [x,y,z] */
-void json_box3(struct json_writer *w, struct box3 box);    /* {"min":[…],"max":[…]} */
+void json_string(struct json_writer *w, const char *text);         /* UTF-8, NUL-terminated */
+void json_string_or_null(struct json_writer *w, const char *text); /* null for NULL and for "" */
+void json_vec3(struct json_writer *w, struct vec3 v);              /* [x,y,z] */
+void json_box3(struct json_writer *w, struct box3 box);            /* {"min":[…],"max":[…]} */
 
 #endif

@@ -16,10 +16,7 @@
 static void put_text(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    if (text[0] != '\0')
-        json_string(w, text);
-    else
-        json_null(w);
+    json_string_or_null(w, text);
 }
 
 static void put_entry(struct json_writer *w, const struct audit_entry *entry)

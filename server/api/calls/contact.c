@@ -325,24 +325,28 @@ static enum err_code contact_binary(struct call *call, struct err *err)
     return ERR_OK;
 }
 
+enum err_code contact_has_footprints(struct call *call, bool *out, struct err *err)
+{
+    *out = json_member(call->json, "footprints") != NULL;
+    if (!*out || !json_member(call->json, "points"))
+        return err->code = ERR_OK;
+    err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
+    return err_at(err, "/footprints");
+}
+
 enum err_code contact_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"points", "footprints", NULL};
     static const char *const names[] = {"reach_up",       "max_distance", "clearance",
                                         "clearance_mode", "layer",        NULL};
     struct contact_options options;
-    bool has_points, has_footprints;
+    bool has_footprints;
 
     if (batch_is_binary(call))
         return contact_binary(call, err);
-    if (options_open_batch(call, items, names, err) || decode_options(call, &options, err))
+    if (options_open_batch(call, items, names, err) || decode_options(call, &options, err) ||
+        contact_has_footprints(call, &has_footprints, err))
         return err->code;
-    has_points = json_member(call->json, "points") != NULL;
-    has_footprints = json_member(call->json, "footprints") != NULL;
-    if (has_points && has_footprints) {
-        err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
-        return err_at(err, "/footprints");
-    }
     return has_footprints ? answer_footprints(call, &options, err)
                           : answer_points(call, &options, err);
 }

@@ -17,6 +17,9 @@ struct contact_terms {
 /* ERR_BAD_INPUT  no number, or negative */
 enum err_code contact_decode_terms(struct call *call, struct contact_terms *out, struct err *err);
 
+/* Has a batch footprints, or points? ERR_BAD_INPUT: both. */
+enum err_code contact_has_footprints(struct call *call, bool *out, struct err *err);
+
 /* A Contact object as raw JSON (json_raw.h). */
 enum { CONTACT_PIECE_BYTES = 640 };
 char *contact_raw(char *at, const struct contact *contact);

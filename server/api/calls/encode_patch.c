@@ -63,10 +63,7 @@ static void put_pose(struct json_writer *w, const struct patch_report_body *body
 static void put_layer(struct json_writer *w, const char *layer)
 {
     json_key(w, "layer");
-    if (layer[0] != '\0')
-        json_string(w, layer);
-    else
-        json_null(w);
+    json_string_or_null(w, layer);
 }
 
 static void put_bodies(struct json_writer *w, const struct patch_report *report)
@@ -80,10 +77,7 @@ static void put_bodies(struct json_writer *w, const struct patch_report *report)
             continue;
         json_begin_object(w);
         json_key(w, "model");
-        if (body->model[0])
-            json_string(w, body->model);
-        else
-            json_null(w);
+        json_string_or_null(w, body->model);
         if (!body->model[0])
             put_number(w, "radius", body->ball_m);
         put_boolean(w, "held", !body->is_in);
@@ -154,10 +148,7 @@ static void put_estimate(struct json_writer *w, const struct patch_report *repor
 static void put_reason(struct json_writer *w, const struct patch_report *report)
 {
     json_key(w, "reason");
-    if (report->reason[0] != '\0')
-        json_string(w, report->reason);
-    else
-        json_null(w);
+    json_string_or_null(w, report->reason);
 }
 
 static void put_material(struct json_writer *w, const struct patch_report *report)
@@ -216,10 +207,7 @@ void encode_patch(struct json_writer *w, const struct patch_report *report)
     put_number(w, "behind_ms", round(1e3 * report->behind_s));
     put_boolean(w, "closing", report->is_closing);
     json_key(w, "leave");
-    if (report->leaves)
-        json_string(w, "layer");
-    else
-        json_null(w);
+    json_string_or_null(w, report->leaves ? "layer" : NULL);
     put_boolean(w, "capped", report->was_capped);
     put_bodies(w, report);
     put_timings(w, report);

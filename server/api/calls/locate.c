@@ -22,10 +22,7 @@ static void encode(struct json_writer *w, const struct located *located, const c
 
     json_begin_object(w);
     json_key(w, "locale");
-    if (id)
-        json_string(w, id);
-    else
-        json_null(w);
+    json_string_or_null(w, id);
     json_key(w, "point");
     if (id)
         json_vec3(w, located->point);

@@ -340,10 +340,7 @@ static void encode_cell_tile(struct json_writer *w, const struct logical_tile *t
 static void encode_locale_members(struct json_writer *w, const struct locale *locale)
 {
     json_key(w, "locale");
-    if (locale)
-        json_string(w, locale->id);
-    else
-        json_null(w);
+    json_string_or_null(w, locale ? locale->id : NULL);
     json_key(w, "revision");
     if (locale)
         json_integer(w, locale->revision);

@@ -43,10 +43,7 @@ static void stats_of_store(struct json_writer *w, const struct numbers *numbers)
     json_key(w, "read_only");
     json_boolean(w, numbers->store.is_read_only);
     json_key(w, "reason");
-    if (numbers->store.is_read_only)
-        json_string(w, numbers->store.reason);
-    else
-        json_null(w);
+    json_string_or_null(w, numbers->store.is_read_only ? numbers->store.reason : NULL);
     counters_json(w, COUNTERS_STORE, numbers);
     json_end_object(w);
 }
@@ -137,22 +134,13 @@ static void stats_of_device(struct json_writer *w, const struct numbers *numbers
     json_key(w, "state");
     json_string(w, device->engine[0] != '\0' ? "open" : device->is_coming ? "closed" : "none");
     json_key(w, "engine");
-    if (device->engine[0] != '\0')
-        json_string(w, device->engine);
-    else
-        json_null(w);
+    json_string_or_null(w, device->engine);
     json_key(w, "name");
-    if (device->engine[0] != '\0')
-        json_string(w, device->name);
-    else
-        json_null(w);
+    json_string_or_null(w, device->engine[0] != '\0' ? device->name : NULL);
     json_key(w, "software");
     json_boolean(w, device->is_software);
     json_key(w, "reason");
-    if (device->reason[0] != '\0')
-        json_string(w, device->reason);
-    else
-        json_null(w);
+    json_string_or_null(w, device->reason);
     counters_json(w, COUNTERS_DEVICE, numbers);
     json_key(w, "material");
     json_string(w, material_name(device->config.material));
@@ -223,10 +211,7 @@ static void stats_of_sand(struct json_writer *w, const struct numbers *numbers)
 static void put_text(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    if (text[0] != '\0')
-        json_string(w, text);
-    else
-        json_null(w);
+    json_string_or_null(w, text);
 }
 
 static void put_nodes(struct json_writer *w, struct world *world)

@@ -168,10 +168,7 @@ static const struct locale *only_locale(const struct standing *standing, size_t 
 
 static void encode_id(struct json_writer *w, const struct locale *locale)
 {
-    if (locale)
-        json_string(w, locale->id);
-    else
-        json_null(w);
+    json_string_or_null(w, locale ? locale->id : NULL);
 }
 
 static void encode_revision(struct json_writer *w, const struct locale *locale)
@@ -242,16 +239,11 @@ enum err_code world_contact_post_answer(struct call *call, struct err *err)
 {
     static const char *const items[] = {"points", "footprints", "hints", NULL};
     struct contact_terms terms;
-    bool has_points, has_footprints;
+    bool has_footprints;
 
-    if (options_open_batch(call, items, names, err) || contact_decode_terms(call, &terms, err))
+    if (options_open_batch(call, items, names, err) || contact_decode_terms(call, &terms, err) ||
+        contact_has_footprints(call, &has_footprints, err))
         return err->code;
-    has_points = json_member(call->json, "points") != NULL;
-    has_footprints = json_member(call->json, "footprints") != NULL;
-    if (has_points && has_footprints) {
-        err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
-        return err_at(err, "/footprints");
-    }
     return has_footprints ? answer_footprints(call, &terms, err) : answer_points(call, &terms, err);
 }
 API_HANDLER(world_contact_post, 0, CALL_NEEDS_NOTHING)

@@ -37,14 +37,6 @@ static struct json_writer json_at(struct json_buffer *data, char *out)
     return w;
 }
 
-static void put_id(struct json_writer *w, const char *id)
-{
-    if (id[0] != '\0')
-        json_string(w, id);
-    else
-        json_null(w);
-}
-
 static void put_change(struct json_writer *w, const struct feed_event *event)
 {
     json_begin_object(w);
@@ -65,7 +57,7 @@ static void put_change(struct json_writer *w, const struct feed_event *event)
     json_key(w, "source");
     json_string(w, event->source);
     json_key(w, "layer");
-    put_id(w, event->layer);
+    json_string_or_null(w, event->layer);
     json_end_object(w);
 }
 

@@ -54,10 +54,7 @@ static void encode_fate(struct json_writer *w, const struct fate *fate)
     json_key(w, "state");
     json_string(w, fate->is_written ? "written" : "accepted");
     json_key(w, "how");
-    if (fate->layer[0])
-        json_string(w, fate->is_refined ? "patch" : "crater");
-    else
-        json_null(w);
+    json_string_or_null(w, fate->layer[0] ? fate->is_refined ? "patch" : "crater" : NULL);
     json_key(w, "patch");
     if (fate->patch)
         json_integer(w, fate->patch);
@@ -66,10 +63,7 @@ static void encode_fate(struct json_writer *w, const struct fate *fate)
     json_key(w, "revision");
     json_integer(w, fate->revision);
     json_key(w, "layer");
-    if (fate->layer[0])
-        json_string(w, fate->layer);
-    else
-        json_null(w);
+    json_string_or_null(w, fate->layer);
     json_key(w, "rect");
     encode_rect(w, &fate->rect);
     json_key(w, "point");
@@ -82,10 +76,7 @@ static void encode_fate(struct json_writer *w, const struct fate *fate)
         json_end_array(w);
     }
     json_key(w, "reason");
-    if (fate->reason[0])
-        json_string(w, fate->reason);
-    else
-        json_null(w);
+    json_string_or_null(w, fate->reason);
     json_end_object(w);
 }
 

@@ -159,10 +159,7 @@ struct asked {
 static void text_or_null(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    if (text[0] != '\0')
-        json_string(w, text);
-    else
-        json_null(w);
+    json_string_or_null(w, text);
 }
 
 static bool is_asked(const struct asked *asked, const struct store_past *row)

@@ -565,11 +565,6 @@ static struct vec3 turned(struct vec3 v, const double q[4])
     return vec3_add(vec3_add(v, vec3_scale(t, q[3])), vec3_cross(axis, t));
 }
 
-struct vec3 shell_centre_of(const struct shell *shell, struct vec3 origin, const double q[4])
-{
-    return vec3_add(origin, turned(shell->centre, q));
-}
-
 struct vec3 shell_origin_of(const struct shell *shell, struct vec3 centre, const double q[4])
 {
     return vec3_sub(centre, turned(shell->centre, q));

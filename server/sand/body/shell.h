@@ -52,10 +52,9 @@ void shell_free(struct shell *shell); /* an empty one is fine */
 struct sand_shape shell_shape(const struct shell *shell, double mass_kg);
 
 /*
- * A pose of the model's frame (its origin, and a unit quaternion x y z w) as one of the body, whose
- * frame begins at the centre of mass, and back.
+ * The origin of the model's frame in a pose of the body (its centre of mass, and a unit quaternion
+ * x y z w).
  */
-struct vec3 shell_centre_of(const struct shell *shell, struct vec3 origin, const double q[4]);
 struct vec3 shell_origin_of(const struct shell *shell, struct vec3 centre, const double q[4]);
 
 /*

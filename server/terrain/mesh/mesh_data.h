@@ -221,29 +221,6 @@ static inline double line_value(const struct mesh_line *l, double x, double y)
     return l->a * x + l->b * y + l->c;
 }
 
-/*
- * Does a polygon with these lines reach into a box by more than `least`? Separating axes: exact for
- * convex polygons. own is the polygon's box, not rounded.
- */
-static inline bool box_is_reached(const struct box2 *box, const struct box2 *own,
-                                  const struct mesh_line *lines, uint32_t count, double least)
-{
-    if (own->x_max - box->x_min <= least || box->x_max - own->x_min <= least ||
-        own->y_max - box->y_min <= least || box->y_max - own->y_min <= least)
-        return false;
-    if (own->x_min >= box->x_min && own->x_max <= box->x_max && own->y_min >= box->y_min &&
-        own->y_max <= box->y_max)
-        return true;
-    for (uint32_t i = 0; i < count; i++) {
-        double x = lines[i].a > 0 ? box->x_max : box->x_min;
-        double y = lines[i].b > 0 ? box->y_max : box->y_min;
-
-        if (line_value(&lines[i], x, y) <= least)
-            return false;
-    }
-    return true;
-}
-
 /* ---- the image ------------------------------------------------------------------------------ */
 
 /* Counts and scalars are set; sets magic, sizes and offsets. False when it has no size. */

@@ -242,10 +242,9 @@ static struct locale_manifest manifest_of(const struct store_locale *row)
     return m;
 }
 
-static bool draft_add(struct draft *draft, struct locale *locale, struct err *err)
+/* Takes the next snapshot; NULL, and false: there is none. */
+static bool draft_take(struct draft *draft, struct world_snapshot *next)
 {
-    struct world_snapshot *next = snapshot_next(draft->snapshot, locale->id, locale, err);
-
     if (!next)
         return false;
     if (draft->is_own)
@@ -253,6 +252,11 @@ static bool draft_add(struct draft *draft, struct locale *locale, struct err *er
     draft->snapshot = next;
     draft->is_own = true;
     return true;
+}
+
+static bool draft_add(struct draft *draft, struct locale *locale, struct err *err)
+{
+    return draft_take(draft, snapshot_next(draft->snapshot, locale->id, locale, err));
 }
 
 /* The layers are complete: those of the locale, or those of a pin of it. */
@@ -486,13 +490,7 @@ static bool on_model(void *context, const struct store_model *row, struct err *e
 
     model_unref(model);
     model_list_unref(list);
-    if (!next)
-        return false;
-    if (draft->is_own)
-        snapshot_destroy(draft->snapshot);
-    draft->snapshot = next;
-    draft->is_own = true;
-    return true;
+    return draft_take(draft, next);
 }
 
 /* Continues after all rows, those of damaged locales included. */
