@@ -131,13 +131,15 @@ export async function startDaemon(args) {
 
 // ---- the browser --------------------------------------------------------------------------------
 
-const flags = ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader",
-  "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",
+const flags = ["--no-sandbox", "--disable-quic", "--no-first-run", "--use-gl=angle",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const swiftshader = ["--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
+/** WebGL by the machine's own OpenGL: a GPU, else Mesa's llvmpipe. */
+export const ownGl = ["--use-angle=gl-egl", "--ignore-gpu-blocklist"];
 
-/** Chromium with software WebGL. @param {any} chromium Playwright's */
-export function openBrowser(chromium) {
-  return chromium.launch({ executablePath: chromiumPath(), headless: true, args: flags,
+/** Chromium with software WebGL, or another. @param {any} chromium Playwright's */
+export function openBrowser(chromium, gl = swiftshader) {
+  return chromium.launch({ executablePath: chromiumPath(), headless: true, args: [...flags, ...gl],
     timeout: limitMs });
 }
 

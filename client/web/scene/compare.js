@@ -179,8 +179,9 @@ async function pictureOf(pixels, width, height) {
  *   triangles that cover gaps of rounding; relief: false draws as in motion;
  *   rects: left out of the ground where background is counted, as those of sand patches
  * @returns {Promise<{mean?: number, p99?: number, cracks: number, background: number,
- *   triangles: number, levels: number, wholeTriangles?: number, pictures?: string[]}>} of grey: the
- *   mean difference and what 99 of 100 pixels are below; pictures as PNG in base64
+ *   triangles: number, levels: number, wholeTriangles?: number, wholeMs?: number,
+ *   pictures?: string[]}>} of grey: the mean difference and what 99 of 100 pixels are below; pictures
+ *   as PNG in base64
  */
 export async function compare(terrain, o = {}) {
   const { gl, clipmap } = terrain, width = o.width ?? 640, height = o.height ?? 400;
@@ -198,8 +199,10 @@ export async function compare(terrain, o = {}) {
     const result = { cracks: cracksOf(plain, k * width, k * height), background: countBlack(plain),
       triangles: clipmap.counters.triangles, levels: clipmap.shown.length };
     if (o.whole === false) return result;
-    const whole = await drawWhole(terrain, target, {}), full = small(whole.pixels);
-    Object.assign(result, difference(near, full), { wholeTriangles: whole.triangles });
+    const start = performance.now();
+    const whole = await drawWhole(terrain, target, {}), wholeMs = performance.now() - start;
+    const full = small(whole.pixels);
+    Object.assign(result, difference(near, full), { wholeTriangles: whole.triangles, wholeMs });
     if (o.pictures) result.pictures = await Promise.all([near, full, apart(near, full)]
       .map((pixels) => pictureOf(pixels, width, height)));
     return result;

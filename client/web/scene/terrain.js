@@ -278,7 +278,7 @@ class Terrain {
     this.fetcher.want(came.wanted);
     if (this.rest.isOn && !this.rest.isWhole && !this.mustPaint) return; // more is to come
     this.mustPaint = false;
-    this.#resize(moving ? SCALES[this.scale] : 1);
+    this.#resize(moving && !this.path?.isFull ? SCALES[this.scale] : 1);
     this.paint({ width: this.canvas.width, height: this.canvas.height, relief: this.rest.isOn,
       shadows: this.isShadowed ? this.shadows : null });
     if (this.finish) this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE,
@@ -391,7 +391,8 @@ class Terrain {
   #shade(moving) {
     const { sun, layersShown } = this.state;
     this.ground.sun = sunAt(sun.azimuth_deg, sun.height_deg);
-    this.isShadowed = layersShown.shadows && sun.height_deg > 0 && !(moving && this.pace.isSlow);
+    this.isShadowed = layersShown.shadows && sun.height_deg > 0 &&
+      !(moving && this.pace.isSlow && !this.path?.isFull);
     if (!this.isShadowed) return { wanted: new Map(), isWhole: true };
     return this.shadows.update(this.camera.eye, this.ground.sun, this.#casters, moving ? 1 : 4);
   }
@@ -557,7 +558,8 @@ class Terrain {
     });
   }
 
-  fly({ to, seconds, height, finish = false }) {
+  /** Flies a line. `full`: as large as at rest, and with shadows where they are on, however slow. */
+  fly({ to, seconds, height, finish = false, full = false }) {
     const from = [...this.camera.eye], begin = this.counters(), { camera } = this;
     const velocity = [0, 1].map((i) => (to[i] - from[i]) / seconds);
     const most = { blockBytes: 0, textureBytes: 0 };
@@ -586,6 +588,7 @@ class Terrain {
           steps: since("steps"), end });
       };
       this.path.velocity = velocity;
+      this.path.isFull = full;
       this.draw();
     });
   }
