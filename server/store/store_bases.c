@@ -57,6 +57,14 @@ void base_count(struct row_cache *cache, const struct row_cache_layer *layer, in
         pin->named += (uint32_t)change;
 }
 
+static bool has_damaged_locale(const struct row_cache *cache)
+{
+    for (size_t i = 0; i < cache->locale_count; i++)
+        if (cache->locales[i]->is_damaged)
+            return true;
+    return false;
+}
+
 enum err_code bases_sweep(struct store *store, struct err *err)
 {
     const struct row_cache *cache = &store->cache;
@@ -65,10 +73,24 @@ enum err_code bases_sweep(struct store *store, struct err *err)
     for (size_t i = cache->pin_count; i-- > 0;) { /* what a base names was made before it */
         const struct row_cache_pin pin = cache->pins[i];
 
-        if (base_is(&pin) && pin.named == 0 && pins_drop(store, pin.value.id, pin.name, err))
+        if (!base_is(&pin) || pin.named > 0)
+            continue;
+        if (has_damaged_locale(cache)) /* the row that names it may be the damaged one */
+            return ERR_OK;
+        if (pins_drop(store, pin.value.id, pin.name, err))
             return err->code;
     }
     return ERR_OK;
+}
+
+bool bases_are_named(const struct store *store)
+{
+    const struct row_cache *cache = &store->cache;
+
+    for (size_t i = 0; i < cache->pin_count; i++)
+        if (base_is(&cache->pins[i]) && cache->pins[i].named == 0)
+            return false;
+    return true;
 }
 
 bool store_has_forks(const struct store *store)
@@ -329,6 +351,8 @@ void bases_check(struct store *store,
             check_layer(cache, layer, report, context);
     for (size_t i = 0; i < cache->pin_layer_count; i++)
         check_layer(cache, &cache->pin_layers[i].layer, report, context);
+    if (!store->is_read_only || has_damaged_locale(cache)) /* store_load removes them, or none */
+        return;
     for (size_t i = 0; i < cache->pin_count; i++) {
         const struct row_cache_pin *pin = &cache->pins[i];
 

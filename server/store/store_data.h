@@ -422,8 +422,11 @@ const struct row_cache_pin_layer *base_of(const struct row_cache *cache,
 /* A layer that names a base comes (1), or goes (-1). */
 void base_count(struct row_cache *cache, const struct row_cache_layer *layer, int change);
 
-/* Removes the bases that no layer names. */
+/* Removes the bases that no layer names; none while a locale is damaged. */
 enum err_code bases_sweep(struct store *store, struct err *err);
+
+/* Does a layer name each base? */
+bool bases_are_named(const struct store *store);
 
 /*
  * A tile as the base of a layer has it: its samples, without a gap. samples_m[rows][cols]
@@ -432,7 +435,8 @@ enum err_code bases_sweep(struct store *store, struct err *err);
 enum err_code base_read_tile(struct store *store, const struct row_cache_layer *layer, uint32_t tx,
                              uint32_t ty, float *samples_m, struct err *err);
 
-/* Reports layers whose base is not there, and bases that no layer names. */
+/* Reports layers whose base is not there; in a read-only store without damaged locales also bases
+ * that no layer names. */
 void bases_check(struct store *store,
                  void (*report)(void *context, const char *locale, const char *message),
                  void *context);

@@ -596,6 +596,19 @@ static enum err_code load_all(struct load *load)
     return give_log(load);
 }
 
+/* Bases that were left while a locale was damaged; what fails is tried again at the next start. */
+static void sweep_bases(struct store *store)
+{
+    struct err err;
+
+    if (bases_are_named(store) || store_begin(store, &err))
+        return;
+    if (bases_sweep(store, &err))
+        store_rollback(store);
+    else
+        store_commit(store, &err);
+}
+
 enum err_code store_load(struct store *store, const struct store_sink *sink, struct err *err)
 {
     struct load load = {.store = store, .sink = sink, .err = err};
@@ -613,8 +626,10 @@ enum err_code store_load(struct store *store, const struct store_sink *sink, str
     store->is_loaded = true;
     if (load.lost.code)
         store_poison(store, &load.lost);
-    if (!err->code && load.damages == 0 && !store->is_read_only)
+    if (!err->code && load.damages == 0 && !store->is_read_only) {
+        sweep_bases(store);
         files_sweep(store);
+    }
     pthread_mutex_lock(&store->stats_mutex);
     store->stats.behind_tiles = store->cache.behind_tiles;
     store->stats.behind_bytes = store->cache.pending_bytes;

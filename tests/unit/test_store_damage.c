@@ -20,10 +20,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* Two locales, "hills" of 600×300 with edits in the log and "lake" of 40×30, and a mesh. */
+/* Two locales, "hills" of 600×300 with edits in the log and "lake" of 40×30, and a mesh; with forks
+ * also hills before the edits: its pin "start" and its fork "twin". The edits are in tiles then. */
 struct sample {
     char folder[256], copy[300];
     struct model_layer *hills, *lake;
+    struct model_layer *start; /* NULL: without forks */
     uint64_t hills_revision;
     struct err err;
 };
@@ -96,8 +98,33 @@ static void edit_hills(struct sample *s, struct store *store, struct random *ran
     free((void *)(uintptr_t)edit.heights_m);
 }
 
+static void pin_and_fork(struct sample *s, struct store *store)
+{
+    struct random random = {99};
+    struct store_locale twin = store_test_locale("twin", 1);
+    struct store_edit made = {.locale = "twin", .revision = 1, .sequence = 4};
+    const struct heightfield_spec *spec = &s->hills->spec;
+
+    s->start = model_layer_make("twin", "ground", spec->cols, spec->rows, &random);
+    memcpy(s->start->heights_m, s->hills->heights_m,
+           (size_t)spec->cols * spec->rows * sizeof *s->start->heights_m);
+    store_must(store_begin(store, &s->err), &s->err);
+    store_must(store_put_pin(store, "hills", "start", 0, NULL, 0, &s->err), &s->err);
+    store_must(store_put_locale(store, &twin, &s->err), &s->err);
+    store_must(store_put_fork(store, "twin", "hills", NULL, &s->err), &s->err);
+    log_row(s, store, &made);
+    store_must(store_commit(store, &s->err), &s->err);
+}
+
+static const struct heightfield *hills_field(void *context, const char *locale, const char *layer)
+{
+    (void)layer;
+    assert_string_equal(locale, "hills");
+    return context;
+}
+
 /* A closed store; or, with a WAL left behind, the files as they were while it was open. */
-static void sample_make(struct sample *s, bool has_wal)
+static void sample_make_with(struct sample *s, bool has_wal, bool has_forks)
 {
     struct random random = {99};
     struct store *store;
@@ -110,6 +137,8 @@ static void sample_make(struct sample *s, bool has_wal)
     store = store_must_open(s->folder);
     put_layers(s, store);
     put_mesh(s, store);
+    if (has_forks)
+        pin_and_fork(s, store);
     if (has_wal) { /* its tables in the database, the edits in the WAL */
         store_close(store);
         store = store_must_open(s->folder);
@@ -118,6 +147,12 @@ static void sample_make(struct sample *s, bool has_wal)
     store_set_history_max(store, 1 << 20);
     for (int i = 0; i < 6; i++)
         edit_hills(s, store, &random);
+    if (has_forks) {
+        struct heightfield *field = model_layer_field(s->hills);
+
+        store_must(store_materialise(store, hills_field, field, &s->err), &s->err);
+        heightfield_unref(field);
+    }
     if (has_wal) {
         char from[300];
 
@@ -131,12 +166,19 @@ static void sample_make(struct sample *s, bool has_wal)
     }
 }
 
+static void sample_make(struct sample *s, bool has_wal)
+{
+    sample_make_with(s, has_wal, false);
+}
+
 static void sample_free(struct sample *s)
 {
     store_folder_remove(s->folder);
     store_folder_remove(s->copy);
     model_layer_free(s->hills);
     model_layer_free(s->lake);
+    if (s->start)
+        model_layer_free(s->start);
 }
 
 /* What a load of the copy says. */
@@ -169,6 +211,21 @@ static void expect_right(const struct sample *s, const struct loaded *loaded)
         fail_msg("a locale is gone without a word");
 }
 
+static void expect_right_forks(const struct sample *s, const struct loaded *loaded)
+{
+    const struct store_loaded_layer *twin = loaded_layer(loaded, "twin", "ground");
+    const struct store_loaded_layer *pinned = loaded_layer_of(loaded, 1, "hills", "ground");
+
+    if (twin)
+        model_layer_expect(s->start, twin->field);
+    if (pinned)
+        model_layer_expect(s->start, pinned->field);
+    if ((loaded_layer(loaded, "hills", "ground") != NULL) != (pinned != NULL))
+        fail_msg("hills is there without its pin");
+    if (loaded->damage_count == 0 && loaded->code == ERR_OK && !(twin && pinned))
+        fail_msg("a fork or a pin is gone without a word");
+}
+
 static struct verdict load_copy(const struct sample *s)
 {
     struct store_options options = {.directory = s->copy, .threads = 2};
@@ -185,6 +242,8 @@ static struct verdict load_copy(const struct sample *s)
     }
     loaded = loaded_make(store);
     expect_right(s, loaded);
+    if (s->start)
+        expect_right_forks(s, loaded);
     v.is_refused = loaded->code != ERR_OK;
     v.damages = loaded->damage_count;
     v.has_hills = loaded_locale(loaded, "hills") != NULL;
@@ -226,13 +285,13 @@ static void flip(const char *path, long at, int bit)
 }
 
 /* Half of the flips go to pages that hold rows, for most of the file are tiles. */
-static void flip_and_cut(bool has_wal)
+static void flip_and_cut(bool has_wal, bool has_forks)
 {
     struct sample s;
     char path[400];
     unsigned refused = 0, damaged = 0, harmless = 0;
 
-    sample_make(&s, has_wal);
+    sample_make_with(&s, has_wal, has_forks);
     snprintf(path, sizeof path, "%s/kota.db", s.copy);
     for (uint64_t seed = 0; seed < long_form(200, 60); seed++) {
         struct random random = {seed};
@@ -264,13 +323,19 @@ static void flip_and_cut(bool has_wal)
 static void no_flip_or_cut_gives_a_wrong_height(void **state)
 {
     (void)state;
-    flip_and_cut(false);
+    flip_and_cut(false, false);
 }
 
 static void nor_with_a_wal_left_behind(void **state)
 {
     (void)state;
-    flip_and_cut(true);
+    flip_and_cut(true, false);
+}
+
+static void nor_with_pins_and_forks(void **state)
+{
+    (void)state;
+    flip_and_cut(false, true);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -339,6 +404,120 @@ static void a_value_or_row_that_is_changed_is_found(void **state)
         if (strcmp(cases[i].locale, "hills") == 0 && (v.has_hills || !v.has_lake))
             fail_msg("%s: it is served, or the other is not", cases[i].sql);
     }
+    sample_free(&s);
+}
+
+/* What shares a damaged tile is not served; what does not share it is. */
+static void a_row_of_a_pin_or_a_fork_that_is_changed_is_found(void **state)
+{
+    static const struct {
+        const char *sql, *locales; /* not served */
+    } cases[] = {
+        {"UPDATE layer SET since = since + 1 WHERE locale = 'twin'", "twin"},
+        {"UPDATE layer SET base_rev = base_rev + 1 WHERE locale = 'twin'", "twin"},
+        {"UPDATE locale SET origin = 'lake' WHERE id = 'twin'", "twin"},
+        {"UPDATE kept_tile SET data = zeroblob(length(data))", "hills twin"},
+        {"UPDATE kept_tile SET rev = rev + 1", "hills twin"},
+        {"DELETE FROM kept_tile", "hills twin"},
+        {"UPDATE pin SET title = 'x' WHERE name = 'start'", "hills"},
+        {"UPDATE pin_layer SET role = 2 WHERE pin = 'start'", "hills"},
+        {"UPDATE pin_layer SET since = 1 WHERE pin = '/1'", "hills twin"},
+        {"UPDATE pin SET rev = rev + 1 WHERE name = '/1'", "hills twin"},
+        {"UPDATE tile SET data = zeroblob(length(data)) WHERE locale = 'lake'", "lake"},
+    };
+    struct sample s;
+
+    (void)state;
+    sample_make_with(&s, false, true);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const char *const ids[] = {"hills", "lake", "twin"};
+        struct store *store;
+        struct loaded *loaded;
+
+        store_folder_copy(s.folder, s.copy);
+        execute(s.copy, cases[i].sql);
+        store = store_must_open(s.copy);
+        loaded = loaded_make(store);
+        expect_right_forks(&s, loaded);
+        for (size_t k = 0; k < 3; k++)
+            if ((loaded_locale(loaded, ids[k]) == NULL) != !!strstr(cases[i].locales, ids[k]))
+                fail_msg("%s: %s is %sserved", cases[i].sql, ids[k],
+                         loaded_locale(loaded, ids[k]) ? "" : "not ");
+        loaded_free(loaded);
+        store_close(store);
+    }
+    sample_free(&s);
+}
+
+static void append_message(void *context, const char *message)
+{
+    char *all = context;
+
+    strncat(all, message, 4000 - strlen(all));
+    strncat(all, "\n", 4000 - strlen(all));
+}
+
+static long check_copy(const struct sample *s, char said[4096])
+{
+    struct store_options options = {.directory = s->copy, .is_read_only = true};
+    struct err err;
+    struct store *store = store_open(&options, &err);
+    long found;
+
+    said[0] = '\0';
+    if (!store)
+        fail_msg("%s", err.msg);
+    found = store_check(store, append_message, said, &err);
+    store_close(store);
+    return found;
+}
+
+/* Opens the copy, makes a change there, and closes it. */
+static void change_copy(struct sample *s, const char *drops_pin, const char *deletes)
+{
+    struct store *store = store_must_open(s->copy);
+
+    loaded_free(loaded_make(store));
+    store_must(store_begin(store, &s->err), &s->err);
+    if (drops_pin)
+        store_must(store_drop_pin(store, drops_pin, "start", &s->err), &s->err);
+    if (deletes) {
+        struct store_locale gone = store_test_locale(deletes, 2);
+        struct store_edit row = {.revision = 2, .sequence = 200};
+
+        gone.is_deleted = true;
+        snprintf(row.locale, sizeof row.locale, "%s", deletes);
+        store_must(store_put_locale(store, &gone, &s->err), &s->err);
+        log_row(s, store, &row);
+    }
+    store_must(store_commit(store, &s->err), &s->err);
+    store_close(store);
+}
+
+static void what_a_damaged_fork_names_stays_until_it_is_mended(void **state)
+{
+    struct sample s;
+    struct verdict v;
+    char said[4096];
+
+    (void)state;
+    sample_make_with(&s, false, true);
+    store_folder_copy(s.folder, s.copy);
+    execute(s.copy, "UPDATE layer SET since = since + 1 WHERE locale = 'twin'");
+    change_copy(&s, "hills", NULL);
+    execute(s.copy, "UPDATE layer SET since = since - 1 WHERE locale = 'twin'");
+    assert_int_equal(check_copy(&s, said), 0);
+    /* a base that nothing names is left while another locale is damaged, and then removed */
+    execute(s.copy, "UPDATE tile SET rev = rev + 9 WHERE locale = 'lake'");
+    change_copy(&s, NULL, "twin");
+    execute(s.copy, "UPDATE tile SET rev = rev - 9 WHERE locale = 'lake'");
+    assert_int_equal(check_copy(&s, said), 1);
+    assert_non_null(strstr(said, "no fork needs"));
+    model_layer_free(s.start);
+    s.start = NULL;
+    v = load_copy(&s);
+    assert_true(!v.is_refused && v.damages == 0 && v.has_hills && v.has_lake);
+    assert_int_equal(check_copy(&s, said), 0);
     sample_free(&s);
 }
 
@@ -414,29 +593,6 @@ static void damage_of_no_locale_makes_it_read_only(void **state)
 }
 
 /* ---- a tile --------------------------------------------------------------------------------- */
-
-static void append_message(void *context, const char *message)
-{
-    char *all = context;
-
-    strncat(all, message, 4000 - strlen(all));
-    strncat(all, "\n", 4000 - strlen(all));
-}
-
-static long check_copy(const struct sample *s, char said[4096])
-{
-    struct store_options options = {.directory = s->copy, .is_read_only = true};
-    struct err err;
-    struct store *store = store_open(&options, &err);
-    long found;
-
-    said[0] = '\0';
-    if (!store)
-        fail_msg("%s", err.msg);
-    found = store_check(store, append_message, said, &err);
-    store_close(store);
-    return found;
-}
 
 /* A cache: what is damaged is not given out, told by the check, and mended by the next put. */
 static void a_damaged_shell_is_told_and_mended(void **state)
@@ -570,7 +726,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_flip_or_cut_gives_a_wrong_height),
         cmocka_unit_test(nor_with_a_wal_left_behind),
+        cmocka_unit_test(nor_with_pins_and_forks),
+        cmocka_unit_test(a_row_of_a_pin_or_a_fork_that_is_changed_is_found),
         cmocka_unit_test(a_value_or_row_that_is_changed_is_found),
+        cmocka_unit_test(what_a_damaged_fork_names_stays_until_it_is_mended),
         cmocka_unit_test(a_declaration_that_is_changed_is_found),
         cmocka_unit_test(logged_samples_of_a_damaged_locale_stay),
         cmocka_unit_test(damage_of_no_locale_makes_it_read_only),
