@@ -260,9 +260,8 @@ void world_publish(struct world *world, struct world_snapshot *next)
     world->counted.mesh_layers = sum->mesh_layers;
     world->counted.mesh_polygons = sum->mesh_polygons;
     world->counted.mesh_bytes = sum->mesh_bytes;
-    world->counted.memory_bytes = snapshot_shared_bytes(next) - next->sums.pin_bytes;
+    snapshot_count_memory(next, &world->counted.memory_bytes, &world->counted.earlier_bytes);
     world->counted.pins = sum->pins;
-    world->counted.earlier_bytes = next->earlier_bytes;
     for (size_t i = 0; i < next->locale_count && i < WORLD_REVISIONS_MAX; i++)
         world->revisions[i] = revision_of(snapshot_at(next, i));
     pthread_mutex_unlock(&world->mutex);

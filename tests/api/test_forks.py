@@ -243,6 +243,22 @@ def _():
     equal(daemon.get(at("arena", "/height?x=3&y=4&interp=nearest")).json["height"], -5, "again")
 
 
+@test("memory: what forks, their pins and their earlier revisions share is counted once")
+def _():
+    with Daemon() as own:
+        own.ok("PUT", at("a"), {}, status=201)
+        put_layer(own, "a", random_terrain(rng("fork memory"), 257, 257, (1.0, 1.0), (0.0, 0.0), ANTI))
+        tile = own.get("/v1/stats").json["world"]["memory_bytes"]
+        for count in range(1, 6):
+            name = f"m{count}"
+            fork(own, name, "a")
+            own.ok("PUT", at(name, "/pins/p"), status=201)
+            own.ok("POST", at(name, "/edits"), {"rect": [3, 4, 1, 1], "op": "set", "heights": [count]})
+            world = own.get("/v1/stats").json["world"]
+            check(0.9 < world["memory_bytes"] / tile / (count + 1) < 1.1, f"{count} forks: {world}")
+            check(world["earlier_bytes"] < tile / 2, f"the locales themselves hold all of it: {world}")
+
+
 @test("meshes and poses are taken over, and each lives by itself after a restart")
 def _():
     random = rng("fork meshes")

@@ -359,6 +359,13 @@ struct world_snapshot *snapshot_with_models(const struct world_snapshot *snapsho
     return next;
 }
 
+/* Beside tiles and meshes. */
+static uint64_t other_bytes(const struct world_snapshot *snapshot)
+{
+    return (snapshot->models ? snapshot->models->bytes : 0) +
+           (snapshot->sums.layers + snapshot->locale_count) * sizeof(struct locale);
+}
+
 uint64_t snapshot_shared_bytes(const struct world_snapshot *snapshot)
 {
     const struct locale_sums *sums = &snapshot->sums;
@@ -367,10 +374,21 @@ uint64_t snapshot_shared_bytes(const struct world_snapshot *snapshot)
 
     if (sums->forks == 0)
         return counted;
-    held = (held > sums->past_bytes ? held - sums->past_bytes : 0) +
-           (snapshot->models ? snapshot->models->bytes : 0) +
-           (sums->layers + snapshot->locale_count) * sizeof(struct locale);
+    held = (held > sums->past_bytes ? held - sums->past_bytes : 0) + other_bytes(snapshot);
     return held < counted ? held : counted;
+}
+
+void snapshot_count_memory(const struct world_snapshot *snapshot, uint64_t *now, uint64_t *earlier)
+{
+    uint64_t held =
+        heightfield_all_tiles_bytes() + layer_all_meshes_bytes() + other_bytes(snapshot);
+
+    *now = snapshot->memory_bytes;
+    *earlier = snapshot->earlier_bytes;
+    if (snapshot->sums.forks == 0)
+        return;
+    *now = *now < held ? *now : held;
+    *earlier = *earlier < held - *now ? *earlier : held - *now;
 }
 
 /* ---- validation ------------------------------------------------------------------------------ */

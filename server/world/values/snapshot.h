@@ -76,6 +76,12 @@ struct world_snapshot snapshot_showing(const struct world_snapshot *snapshot,
  */
 uint64_t snapshot_shared_bytes(const struct world_snapshot *snapshot);
 
+/*
+ * Bytes of the locales as they are and of the models, and those that pins and earlier revisions
+ * hold besides. Forks share: with one, no tile or mesh counts twice in the two together.
+ */
+void snapshot_count_memory(const struct world_snapshot *snapshot, uint64_t *now, uint64_t *earlier);
+
 /* Frees it and releases its locales. */
 void snapshot_destroy(struct world_snapshot *snapshot);
 
