@@ -19,7 +19,7 @@ from tap import HANG_S, run, test
 
 SIDE = 120  # samples, half a metre apart
 BALL = {"radius": 1.8, "mass": 40000}  # 4 coarse granules across
-SAND = ("--gpu", "cpu", "--patch-pause-ms", "300", "--patch-linger-ms", "300", "--patches-medium", "0",
+SAND = ("--gpu", "cpu", "--gpu-warm", "--patch-pause-ms", "300", "--patch-linger-ms", "300", "--patches-medium", "0",
         "--patches-fine", "0", "--patches-coarse", "1", "--patch-speed")
 
 engine = Server().__enter__()
@@ -108,7 +108,10 @@ def _():
                 struct.pack(f"<{SIDE * SIDE}f", *(0.0,) * (SIDE * SIDE)), status=201, media=F32)
     check_same(2)
     wait_until(lambda: {n["id"]: n["patch_slots"] for n in c.stats()["nodes"]} ==
-               {"a": 1, "b": 1, "c": 0}, "c knows who has room", 20)
+               {"a": 1, "b": 1, "c": 0}, "c knows who has room")
+    for node in (a, b):
+        wait_until(lambda: node.daemon.ok("GET", "/v1/stats")["patches"]["scales"]["coarse"]["pool"],
+                   f"{node.name} has its pool")
 
 
 @test("an impact too small for granules is a crater, made by the node that is asked, on all nodes")
