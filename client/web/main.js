@@ -289,7 +289,8 @@ showTab(tabs[0]);
 const layerHelp = { hillshade: "slopes in light and shadow", contours: "lines of equal height",
   holes: "ground without data", meshes: "outlines of polygons: bridges, houses",
   quadtree: "leaves of the meshes' quadtrees by level: blue ones are large, red ones deep",
-  shadows: "shadows of the sun; in motion only where there is time for them" };
+  shadows: "shadows of the sun; in motion only where there is time for them",
+  granules: "granules of sand near the eye, each by itself; else the surface of a patch" };
 const layerBoxes = Object.entries(layerHelp).map(([name, title]) => {
   const box = Object.assign(document.createElement("input"), { type: "checkbox" });
   const line = Object.assign(document.createElement("label"), { title });
@@ -304,7 +305,7 @@ function showLayers(view) {
   for (const { name, box, line, key } of layerBoxes) {
     line.hidden = (view === "3d" && (name === "hillshade" || name === "holes")) ||
       (name === "quadtree" ? !state.locale?.layers.some(({ kind }) => kind === "mesh")
-        : name === "shadows" ? view === "map"
+        : name === "shadows" || name === "granules" ? view === "map"
           : name !== "meshes" && state.locale !== null && !state.layer);
     box.checked = state.layersShown[key()];
   }

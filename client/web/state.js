@@ -28,7 +28,7 @@
  *   call        the last Answer or KotaError that a person asked for            kota.onCall
  *   message     {text, isError} to show in words                                anyone
  *   layersShown {hillshade, contours, holes, meshes, quadtree, contours3d,
- *               shadows}                                                        main
+ *               shadows, granules}                                              main
  *   palette     name of the map's tints of heights, see palette.js               palette
  *   sun         {azimuth_deg, height_deg, time}: of the 3D view; azimuth clockwise
  *               from north (+y), time an ISO 8601 text where it is of one, or null suncontrols
@@ -42,7 +42,7 @@ export const state = {
   changed: null, poses: new Map(), moved: null, patches: new Set(), view: "map", tool: "pick", marks: [], clicked: null, pointer: null, look: null,
   call: null, message: null,
   layersShown: { hillshade: true, contours: true, holes: true, meshes: true,
-    quadtree: false, contours3d: false, shadows: true },
+    quadtree: false, contours3d: false, shadows: true, granules: true },
   palette: "relief",
   sun: defaultSun,
 

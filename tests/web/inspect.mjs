@@ -15,7 +15,8 @@ import { join } from "node:path";
 import { chromiumPath, makeCheck, makeWorld, openBrowser, openPage, startDaemon } from
   "./support.mjs";
 
-const parts = ["map", "live", "history", "throw", "moving", "terrain", "shadows", "docs", "copyas"];
+const parts = ["map", "live", "history", "throw", "moving", "terrain", "shadows", "granules", "docs",
+  "copyas"];
 
 function skipAll(why) {
   console.log(`1..0 # SKIP ${why}`);

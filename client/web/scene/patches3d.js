@@ -6,10 +6,12 @@
  * The list of patches is asked every two seconds, and as often as it is answered while something
  * moves; with it come the bodies' poses. Then each patch is asked for its surface, which is as fine
  * as half a granule where that is not too much. While it rests its tag is known, and nothing comes.
- * An older daemon has no surfaces: the patch is drawn as it began. When it is written back, the
+ * Near the eye its granules are drawn (granules3d.js), and the surface below them, where it closes
+ * the gaps between them; over the rim it comes up through them into the ground. An older daemon has no surfaces: the patch is drawn as it began. When it is written back, the
  * change feed brings the new heights and the ground takes its place again.
  */
 import { setPlainBlock } from "/web/block.js";
+import { isOutside } from "/web/camera.js";
 import { isAnti } from "/web/field.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
 import { ballObj } from "/web/sandshow.js";
@@ -17,6 +19,8 @@ import { ballObj } from "/web/sandshow.js";
 const POLL_MS = 2000, MOVING_MS = 120;
 const SIDE_MAX = 512; // samples of a patch's side; larger ones stay ground
 const PER_CELL_MAX = 16;
+const NEAR = 500; // diameters from the eye to which granules are drawn: a pixel or two there
+const SUNK = 0.5; // diameters that the surface is below its granules
 const ENDED = ["written", "discarded", "failed"];
 const MOVING = ["settling", "active"];
 const grains = { sand: [0.78, 0.67, 0.44], pebbles: [0.60, 0.57, 0.53], rubble: [0.49, 0.46, 0.43],
@@ -57,9 +61,13 @@ function groundOn(z, rect, finer, split) {
 const shapeOf = (body) => body.model ?? body.radius;
 
 export class Patches {
-  /** @param {import("./solids3d.js").SolidDrawer} drawer */
-  constructor(gl, kota, state, drawer, onChange) {
-    Object.assign(this, { gl, kota, state, drawer, onChange });
+  /**
+   * @param {import("./solids3d.js").SolidDrawer} drawer
+   * @param {import("./granules3d.js").Granules} granules
+   */
+  constructor(gl, kota, state, drawer, granules, onChange) {
+    Object.assign(this, { gl, kota, state, drawer, granules, onChange });
+    this.seen = null; // {eye, planes, field} of the last frame
     this.live = [];
     this.meshes = new Map(); // id → what it is drawn with
     this.models = new Map(); // shape → a mesh, null: none
@@ -87,10 +95,9 @@ export class Patches {
         (await this.kota.get(`/v1/locales/${locale.id}/patches`, { quiet: true })).json;
       if (this.round !== asked) return;
       this.#take(answer?.patches ?? []);
-      for (const patch of this.live) {
-        await this.#readSurface(patch);
-        if (this.round !== asked) return;
-      }
+      const near = this.#chooseNear();
+      await Promise.allSettled(this.live.map((patch) => this.#read(patch, near.has(patch.id))));
+      if (this.round !== asked) return;
       await this.#readModels();
     } catch {
       // the feed's state is shown already; the patches that are known stay
@@ -108,6 +115,40 @@ export class Patches {
     this.live = live;
     this.#forget();
     if (isOther) this.onChange();
+  }
+
+  /** Patches near the eye whose granules are held, the nearest first; others' are forgotten. */
+  #chooseNear() {
+    const { seen, granules } = this, near = new Set();
+    if (seen && this.state.layersShown.granules) {
+      const away = (patch) => {
+        const [x0, y0, x1, y1] = this.rectOf(patch, seen.field), [x, y, z] = seen.eye;
+        return Math.hypot(Math.max(x0 - x, x - x1, 0), Math.max(y0 - y, y - y1, 0),
+          z - this.meshes.get(patch.id).ground[0]);
+      };
+      let left = granules.countMax;
+      for (const [far, patch] of this.live.filter((p) => this.meshes.has(p.id))
+        .map((p) => [away(p), p]).sort((a, b) => a[0] - b[0])) {
+        if (far > NEAR * patch.granule_diameter || patch.granules > left) continue;
+        left -= patch.granules;
+        near.add(patch.id);
+      }
+    }
+    for (const id of granules.sets.keys()) if (!near.has(id) && granules.drop(id)) this.onChange();
+    return near;
+  }
+
+  /** Was it in the last frame's view? */
+  #isSeen(patch) {
+    const { eye, planes, field } = this.seen, [x0, y0, x1, y1] = this.rectOf(patch, field);
+    const room = Math.max(x1 - x0, y1 - y0); // sand flies
+    return !isOutside(planes, [x0 - eye[0], y0 - eye[1], field.low - room - eye[2]],
+      [x1 - eye[0], y1 - eye[1], field.high + room - eye[2]]);
+  }
+
+  async #read(patch, isNear) {
+    await this.#readSurface(patch);
+    if (isNear && this.#isSeen(patch) && await this.granules.read(patch)) this.onChange();
   }
 
   /** The surface as it is now, unless it is known. */
@@ -147,6 +188,8 @@ export class Patches {
   }
 
   #forget() {
+    for (const id of this.granules.sets.keys())
+      if (!this.live.some((p) => p.id === id)) this.granules.drop(id);
     for (const [id, mesh] of this.meshes) {
       if (this.live.some((p) => p.id === id)) continue;
       this.gl.deleteTexture(mesh.heights);
@@ -158,10 +201,10 @@ export class Patches {
 
   /** @returns {number[][]} [x0, y0, x1, y1] of patches that are drawn */
   rects(field) {
-    return this.live.filter((p) => this.#meshOf(p, field)).map((p) => this.#rectOf(p, field));
+    return this.live.filter((p) => this.#meshOf(p, field)).map((p) => this.rectOf(p, field));
   }
 
-  #rectOf(patch, field) {
+  rectOf(patch, field) {
     const [c, r, w, h] = patch.rect;
     return [...field.place(0, c, r), ...field.place(0, c + w - 1, r + h - 1)];
   }
@@ -196,6 +239,7 @@ export class Patches {
       indices: gl.createBuffer(), ground: groundOn(field.read(0, rect), rect, finer, field.split),
       rim: Math.min(Math.max(...field.spacing, 2 * patch.granule_diameter),
         Math.min((w - 1) * field.spacing[0], (h - 1) * field.spacing[1]) / 4),
+      surface: null, isSunk: false, sink: SUNK * patch.granule_diameter,
       heights: makeTexture(gl, gl.RG32F, side, side, { wrapped: true }),
       slopes: makeTexture(gl, gl.RG16F, side, side, { wrapped: true, linear: true }) };
     this.#setHeights(mesh, mesh.ground);
@@ -207,7 +251,7 @@ export class Patches {
 
   /** Uploads a surface, which goes over into the ground at the rim, and its slopes. */
   #setHeights(mesh, surface) {
-    const { gl } = this, { cols, rows, ground, step, rim } = mesh;
+    const { gl } = this, { cols, rows, ground, step, rim } = mesh, sink = mesh.isSunk ? mesh.sink : 0;
     const z = new Float32Array(cols * rows);
     const across = Float32Array.from({ length: cols }, (_, i) => ease(i, cols - 1, step[0], rim));
     const pairs = new Float32Array(2 * cols * rows), slopes = new Float32Array(2 * cols * rows);
@@ -215,7 +259,7 @@ export class Patches {
       const along = ease(j, rows - 1, step[1], rim);
       for (let i = 0; i < cols; i++, k++) {
         z[k] = ground[k] + across[i] * along * (surface[k] - ground[k]);
-        pairs[2 * k] = pairs[2 * k + 1] = z[k];
+        pairs[2 * k] = pairs[2 * k + 1] = z[k] - across[i] * along * sink;
       }
     }
     for (let j = 0, k = 0; j < rows; j++) {
@@ -227,6 +271,7 @@ export class Patches {
       }
     }
     mesh.z = z;
+    mesh.surface = surface;
     gl.bindTexture(gl.TEXTURE_2D, mesh.heights);
     uploadTorus(gl, mesh.side, ...mesh.first, cols, rows, gl.RG, pairs, 2);
     gl.bindTexture(gl.TEXTURE_2D, mesh.slopes);
@@ -237,9 +282,30 @@ export class Patches {
   draw(at, field, eye) {
     const { gl } = this, some = this.live.filter((p) => this.meshes.has(p.id));
     if (!some.length) return;
+    for (const { id } of some) {
+      const mesh = this.meshes.get(id), isSunk = this.isGranular(id);
+      if (mesh.isSunk !== isSunk) this.#setHeights(Object.assign(mesh, { isSunk }), mesh.surface);
+    }
     gl.uniform1i(at.u_sand, 1);
     gl.uniform1i(at.u_rect_count, 0); // nothing is left out of them
     for (const patch of some) this.#drawOne(at, field, eye, patch);
+  }
+
+  /** Are a patch's granules drawn? */
+  isGranular(id) {
+    return this.state.layersShown.granules && this.granules.sets.has(id) && this.meshes.has(id);
+  }
+
+  /** Patches of which granules are drawn, as Granules takes them. */
+  get granular() {
+    return this.live.filter(({ id }) => this.isGranular(id))
+      .map(({ id, material }) => ({ id, color: grains[material] ?? grains.sand }));
+  }
+
+  /** Draws granules over ground and surfaces. */
+  drawGranules(pass, eye, field) {
+    this.seen = { eye: [...eye], planes: pass.planes, field };
+    this.granules.draw(pass, eye, this.granular);
   }
 
   /** Bodies where they are, as SolidDrawer.draw takes them. */
@@ -250,7 +316,7 @@ export class Patches {
   }
 
   #drawOne(at, field, eye, patch) {
-    const { gl } = this, mesh = this.meshes.get(patch.id), rect = this.#rectOf(patch, field);
+    const { gl } = this, mesh = this.meshes.get(patch.id), rect = this.rectOf(patch, field);
     gl.uniform3fv(at.u_grains, grains[patch.material] ?? grains.sand);
     gl.uniform4fv(at.u_rect, rect.map((v, i) => v - eye[i % 2]));
     setPlainBlock(gl, at, field, eye, { first: patch.rect.slice(0, 2), vertices: mesh.cols,

@@ -10,8 +10,11 @@
  *   counters()                     see `counters` below: frames, bytes, levels, memory
  *   camera() / setCamera({eye, target})
  *   setGrid(n)                     63, 127, 255 or 511 vertices a side
- *   sand()                         patches that are drawn with the height in their middle, surfaces
- *                                  that came, bodies, mesh layers, where moved ones stand
+ *   sand()                         patches that are drawn with their rectangle, the height in their
+ *                                  middle and how many granules are drawn, surfaces and granules that
+ *                                  came, bodies, mesh layers, where moved ones stand
+ *   granuleDepths({width, height}) metres to the granules along the view's direction in each pixel,
+ *                                  rows from the bottom; null: none
  *   ready()                        resolves when nothing is missing and the picture is drawn
  *   refined()                      resolves when it is drawn as fine as a picture at rest gets
  *   fly({to: [x, y], seconds, height, finish})
@@ -30,6 +33,7 @@ import { compare } from "/web/compare.js";
 import { Field } from "/web/field.js";
 import { Flight } from "/web/flight.js";
 import { isSoftware, NoWebGL, openContext } from "/web/gl.js";
+import { Granules } from "/web/granules3d.js";
 import { Ground } from "/web/groundpass.js";
 import { MarkDrawer } from "/web/marks3d.js";
 import { Pace } from "/web/pace.js";
@@ -92,7 +96,8 @@ class Terrain {
       this.marks = await MarkDrawer.make(this.gl);
       this.marks.set(this.state.marks, this);
       this.solids = await SolidDrawer.make(this.gl);
-      this.patches = new Patches(this.gl, this.kota, this.state, this.solids, () => this.draw());
+      this.patches = new Patches(this.gl, this.kota, this.state, this.solids,
+        await Granules.make(this.gl, this.kota), () => this.draw());
       this.meshes = new MeshLayers(this.solids, this.kota, this.state, () => this.draw());
       this.problem = null;
     } catch (error) {
@@ -174,7 +179,7 @@ class Terrain {
     this.fieldKey = key;
     this.fetcher.stop();
     this.clipmap?.release();
-    this.clipmap = this.field = null;
+    this.clipmap = this.field = this.patches.seen = null;
     if (!key) return;
     this.field = layer ? new Field(this.cache, locale, layer) : new BareField(locale);
     this.clipmap = layer ? new Clipmap(this.gl, this.field, this.n) : new BareGround();
@@ -358,6 +363,7 @@ class Terrain {
     this.gl.polygonOffset(-1, -1);
     this.patches.draw(pass.at, this.field, this.camera.eye);
     this.gl.disable(this.gl.POLYGON_OFFSET_FILL);
+    this.patches.drawGranules(pass, this.camera.eye, this.field);
     this.solids.draw(pass, this.camera.eye, this.#allSolids);
     this.marks.draw(pass.view, this.camera.eye);
   }
@@ -372,13 +378,13 @@ class Terrain {
     // the sky of a planet or a drum would leave all of it in shadow
     const solids = this.#allSolids.filter((solid) => !(solid.kind === "ceiling" &&
       solid.up?.byPoint.some((v) => v)));
-    const key = JSON.stringify([rects, patches.surfaces,
+    const key = JSON.stringify([rects, patches.surfaces, patches.granules.version, patches.granular,
       solids.map(({ mesh, position, orientation }) => [mesh.count, position, orientation])]);
     const spacing = Math.max(...field.spacing);
     return { key, cut: (at, origin) => ground.setRects(at, rects, origin, spacing),
       sheets: (at, origin) => patches.draw(at, field, origin),
       solids: (view, origin) => {
-        gl.bindVertexArray(null);
+        patches.granules.cast(view, origin, ground.sun.map((v) => -v), patches.granular);
         this.solids.cast(view, origin, solids);
       } };
   }
@@ -510,12 +516,22 @@ class Terrain {
   }
 
   sand() {
-    return { surfaces: this.patches.surfaces, bodies: this.patches.bodies.length,
-      solids: this.meshes.solids.length, standing: Object.fromEntries(this.state.poses),
-      patches: this.patches.live.filter((p) => this.patches.meshes.has(p.id)).map((p) => {
-        const { z, cols, rows, finer } = this.patches.meshes.get(p.id);
-        return { id: p.id, state: p.state, cols, rows, finer, middle: z[(z.length - 1) / 2] };
+    const { patches } = this;
+    return { surfaces: patches.surfaces, granules: patches.granules.version, bodies: patches.bodies.length,
+      granulesMax: patches.granules.countMax, solids: this.meshes.solids.length, standing: Object.fromEntries(this.state.poses),
+      patches: patches.live.filter((p) => patches.meshes.has(p.id)).map((p) => {
+        const { z, cols, rows, finer } = patches.meshes.get(p.id);
+        return { id: p.id, state: p.state, cols, rows, finer, middle: z[(z.length - 1) / 2],
+          rect: patches.rectOf(p, this.field),
+          granules: patches.isGranular(p.id) ? patches.granules.sets.get(p.id).count : 0 };
       }) };
+  }
+
+  granuleDepths({ width, height }) {
+    const [near, far] = [1, 1000], { camera, patches } = this;
+    return patches.granules.depths(camera.matrix(width / height, near, far), camera.eye,
+      patches.granular, width, height).map((depth) => depth === 1 ? null :
+      far * near / (far - depth * (far - near)));
   }
 
   setCamera({ eye, target }) {
@@ -597,7 +613,7 @@ class Terrain {
   forTests() {
     return { counters: () => this.counters(), camera: () => this.camera.forPick(),
       setCamera: (c) => this.setCamera(c), setGrid: (n, o) => this.setGrid(n, o),
-      sand: () => this.sand(), ready: () => this.ready(),
+      sand: () => this.sand(), granuleDepths: (o) => this.granuleDepths(o), ready: () => this.ready(),
       refined: () => this.refined(), fly: (o) => this.fly(o),
       compare: (o) => compare(this, o), sunlit: (o) => this.sunlit(o),
       cascades: () => this.shadows.cascades.map(({ radius, texel, placed, level }) =>

@@ -1,0 +1,214 @@
+/**
+ * Granules in the 3D view: sixteen living patches, each cut out of the ground and each drawn, and
+ * splats whose pixels are where rays of the camera meet the granules' spheres, in double.
+ */
+import { putBeach } from "./live.mjs";
+import { hangMs, until, visit } from "./support.mjs";
+
+const COUNT = 16, SIZE_M = 5, where = "/v1/locales/beach/patches";
+
+export const daemonArgs = ["--gpu", "cpu", "--patches-fine", "0", "--patches-medium", "0",
+  "--patches-coarse", String(COUNT), "--patch-granules", "512", "--patch-speed", "0",
+  "--patch-pause-ms", "200", "--patch-linger-ms", "3600000"];
+
+const small = { width: 900, height: 420 }; // where the processor draws, pixels are time
+
+const ask = (page, name, argument) =>
+  page.evaluate(([n, a]) => window.kotaTerrain[n](a), [name, argument]);
+const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2],
+  a[0] * b[1] - a[1] * b[0]];
+const minus = (a, b) => a.map((v, i) => v - b[i]);
+const unit = (a) => a.map((v) => v / Math.hypot(...a));
+
+/** Axes of a camera, and half of the height that it sees a metre away. */
+function lensOf({ eye, target, up, fov_y_deg: fov }) {
+  const forward = unit(minus(target, eye)), right = unit(cross(forward, up));
+  return { eye, forward, right, up: cross(right, forward), t: Math.tan(fov * Math.PI / 360) };
+}
+
+/** The pixel in which a point is seen. */
+function pixelOf(lens, point, [width, height]) {
+  const d = minus(point, lens.eye), away = dot(d, lens.forward) * lens.t;
+  return [(dot(d, lens.right) / away * height / width + 1) * width / 2,
+    (1 - dot(d, lens.up) / away) * height / 2];
+}
+
+/** What is on the screen: the mean blue, 0 to 255, of a few pixels around a place. */
+async function blueAt(page, pixels) {
+  const seen = await bare(page, () => page.locator("#terrain").screenshot());
+  return page.evaluate(async ([base64, places]) => {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    const context = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+    context.drawImage(picture, 0, 0);
+    return places.map(([x, y]) => {
+      const { data } = context.getImageData(Math.round(x) - 4, Math.round(y) - 4, 9, 9);
+      return data.filter((_, i) => i % 4 === 2).reduce((a, b) => a + b) / 81;
+    });
+  }, [seen.toString("base64"), pixels]);
+}
+
+/** Runs work while nothing lies over the picture. */
+async function bare(page, work) {
+  const show = (visibility) => page.evaluate((v) => {
+    for (const id of ["layers-shown", "sun", "terrain-line"])
+      document.getElementById(id).style.visibility = v;
+  }, visibility);
+  await show("hidden");
+  const got = await work();
+  await show("");
+  return got;
+}
+
+const shot = (page, check, name) => bare(page, () => check.shot(page, name));
+
+const glError = (page) =>
+  page.evaluate(() => document.getElementById("terrain").getContext("webgl2").getError());
+
+const centers = Array.from({ length: COUNT }, (_, i) => [i % 4, Math.floor(i / 4)]
+  .map((n) => 10.25 + 14.5 * n));
+
+async function sixteen(page, daemon, check) {
+  const camera = { eye: [32, 6, 62], target: [32, 30, 8] };
+  await ask(page, "setCamera", camera);
+  await ask(page, "refined");
+  const { width, height } = await page.locator("#terrain").boundingBox();
+  const lens = lensOf(await ask(page, "camera"));
+  const heights = (await daemon.kota.height("beach", centers)).results.map((r) => r.height);
+  const pixels = centers.map((c, i) => pixelOf(lens, [...c, heights[i]], [width, height]));
+  const before = await blueAt(page, pixels);
+  for (const center of centers)
+    await daemon.kota.post(where, { center, size: [SIZE_M, SIZE_M], scale: "coarse", depth: 2,
+      material: "snow" });
+  await until(async () => (await daemon.kota.get(where)).json.patches
+    .every((patch) => patch.state === "resting"), "patches at rest", hangMs);
+  const drawn = () => ask(page, "sand");
+  await until(async () => (await drawn()).patches.filter((p) => p.granules > 0).length === COUNT,
+    "their granules");
+  const { patches } = (await daemon.kota.get(where)).json, shown = (await drawn()).patches;
+  check.equal(shown.map((p) => [p.id, p.granules]), patches.map((p) => [p.id, p.granules]),
+    "the granules of sixteen living patches are drawn");
+  const leftOut = async (rects) => (await ask(page, "compare",
+    { width: 400, height: 300, whole: false, allLevels: true, rects })).background;
+  const parts = [], rects = shown.map((p) => p.rect), none = await leftOut([]);
+  for (const rect of rects) parts.push(await leftOut([rect]) - none);
+  check(parts.every((count) => count > 20), "each is cut out of the ground", parts);
+  check.equal(await leftOut(rects) - none, parts.reduce((a, b) => a + b), "all at once");
+  await ask(page, "refined");
+  const rise = (now) => now.map((v, i) => Math.round(v - before[i]));
+  const granular = rise(await blueAt(page, pixels));
+  check(granular.every((v) => v > 25), "the snow of each is seen in its middle", granular);
+  await shot(page, check, "granules-16");
+  await page.locator("#layers-shown label", { hasText: "granules" }).click();
+  await ask(page, "refined");
+  const sheets = rise(await blueAt(page, pixels));
+  check((await drawn()).patches.every((p) => p.granules === 0) && sheets.every((v) => v > 60),
+    "switched off in the panel, their surfaces are", sheets);
+  await shot(page, check, "granules-16-off");
+  await page.locator("#layers-shown label", { hasText: "granules" }).click();
+  await until(async () => (await drawn()).patches.every((p) => p.granules > 0), "granules again");
+  check.equal(await glError(page), 0, "without an error of GL");
+}
+
+/** All spheres of all granules, as GET …/granules describes them. */
+async function spheresOf(kota) {
+  const list = [];
+  for (const { id } of (await kota.get(where)).json.patches) {
+    const n = new Float32Array((await kota.get(`${where}/${id}/granules`)).buffer);
+    for (let i = 0; i < n.length; i += 9) {
+      const at = [...n.subarray(i, i + 3)], q = [...n.subarray(i + 3, i + 6)];
+      for (const corner of [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) {
+        const off = corner.map((c) => c * n[i + 7] / Math.SQRT2), twice = cross(q, off).map((v) => 2 * v);
+        const far = cross(q, twice);
+        list.push([at.map((v, k) => v + off[k] + n[i + 6] * twice[k] + far[k]), n[i + 7]]);
+      }
+    }
+  }
+  return list;
+}
+
+/** Metres along the view to what the ray through a pixel meets first; null: nothing. */
+function firstHit(lens, spheres, x, y, [width, height]) {
+  const [a, b] = [(2 * x / width - 1) * lens.t * width / height, (1 - 2 * y / height) * lens.t];
+  const d = unit(lens.forward.map((v, i) => v + a * lens.right[i] + b * lens.up[i]));
+  let first = Infinity;
+  for (const { to, beyond } of spheres) {
+    const along = dot(to, d), under = along * along - beyond;
+    if (under >= 0 && along - Math.sqrt(under) > 0) first = Math.min(first, along - Math.sqrt(under));
+  }
+  return first === Infinity ? null : first * dot(d, lens.forward);
+}
+
+async function likeSpheres(page, daemon, check, sentence) {
+  const [x, y] = centers[5], size = [192, 108];
+  const { height } = (await daemon.kota.get(`/v1/locales/beach/height?x=${x}&y=${y}`)).json;
+  await ask(page, "setCamera", { eye: [x - 4, y - 3, height + 3.5], target: [x, y, height - 0.5] });
+  await ask(page, "refined");
+  const got = await ask(page, "granuleDepths", { width: size[0], height: size[1] });
+  const lens = lensOf(await ask(page, "camera")), all = await spheresOf(daemon.kota);
+  const spheres = all.map(([at, radius]) => ({ to: minus(at, lens.eye), radius }))
+    .map(({ to, radius }) => ({ to, beyond: dot(to, to) - radius ** 2 }));
+  const hit = (px, py) => firstHit(lens, spheres, px, py, size);
+  const alike = (a, b) => a === b || (a !== null && b !== null && Math.abs(a - b) < 0.01);
+  const fine = Array.from({ length: 33 }, (_, i) => (i - 16) / 32); // slits between spheres are thin
+  let hits = 0;
+  const edge = [], wrong = [];
+  for (const [i, mine] of got.entries()) {
+    const at = [i % size[0] + 0.5, size[1] - Math.floor(i / size[0]) - 0.5], is = hit(...at);
+    if (is !== null) hits++;
+    if (alike(mine, is)) continue;
+    edge.push(i);
+    const around = fine.flatMap((u) => fine.map((v) => hit(at[0] + u, at[1] + v)));
+    const some = around.filter((one) => one !== null);
+    if (mine === null ? some.length === around.length :
+      !(mine > Math.min(...some) - 0.01 && mine < Math.max(...some) + 0.01))
+      wrong.push([at, mine, is]);
+  }
+  check.note(`${sentence}: ${hits} of ${got.length} pixels on granules, ${edge.length} at an edge`);
+  check(hits > 0.2 * got.length && edge.length < 0.03 * hits, `${sentence}: pixels have the depth of ` +
+    "the spheres", [hits, edge.length]);
+  check.equal(wrong, [], `${sentence}: the others are within half a pixel of it`);
+}
+
+/** A stone falls into a patch: what moved comes, and at rest nothing does. */
+async function follows(page, daemon, check) {
+  const [x, y] = centers[5], { kota } = daemon, answers = [];
+  const patch = (await kota.get(where)).json.patches[5];
+  const { height } = (await kota.get(`/v1/locales/beach/height?x=${x}&y=${y}`)).json;
+  await kota.call("PUT", "/v1/models/stone", { body: new TextEncoder().encode(
+    "v -.7 -.7 -.7\nv 1.4 -.7 -.7\nv -.7 1.4 -.7\nv -.7 -.7 1.4\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"),
+  type: "model/obj" });
+  const listen = (response) => {
+    if (response.url().includes(`/${patch.id}/granules`))
+      answers.push([response.status(), response.url().includes("since=")]);
+  };
+  const first = (await ask(page, "sand")).granules;
+  page.on("response", listen);
+  await kota.post(`${where}/${patch.id}/bodies`,
+    { model: "stone", position: [x, y, height + 2], velocity: [0, 0, -7], density: 2500 });
+  await until(async () => (await ask(page, "sand")).granules > first, "granules that moved");
+  await page.waitForTimeout(400); // a frame
+  await shot(page, check, "granules-drop");
+  await until(async () => (await kota.get(`${where}/${patch.id}`)).json.state === "resting", "rest",
+    hangMs);
+  await until(() => answers.slice(-2).every(([status]) => status === 304) && answers.length > 3,
+    "two answers without granules", hangMs);
+  page.off("response", listen);
+  check(answers.every(([, since]) => since), "what moved is asked for, at rest nothing comes", answers);
+  await likeSpheres(page, daemon, check, "after a drop");
+  await shot(page, check, "granules-near");
+  check.equal(await glError(page), 0, "without an error of GL");
+}
+
+/** @param {any} page @param {any} daemon @param {any} check */
+export async function rest(page, daemon, check) {
+  await page.setViewportSize(small);
+  await putBeach(daemon.kota);
+  await visit(page, `${daemon.url}/#beach`);
+  await page.click("#view-3d");
+  await until(async () => (await ask(page, "counters")).frames > 0, "a frame");
+  await sixteen(page, daemon, check);
+  await likeSpheres(page, daemon, check, "at rest");
+  await follows(page, daemon, check);
+}
