@@ -24,7 +24,8 @@ function makeForm() {
     undo: make("button", { id: "history-undo", title: "takes back all edits that this list is of" },
       "Undo all of these"),
     place: make("span", { id: "history-place" }),
-    everywhere: make("button", { id: "history-everywhere" }, "Whole layer"),
+    everywhere: make("button", { id: "history-everywhere",
+      title: "the history of all of its samples" }, "Whole layer"),
     note: make("p", { id: "history-note", role: "status" }),
     list: make("ol", { id: "history-rows", className: "changes" }),
   };
@@ -181,7 +182,7 @@ export function startHistory(kota, state, panel, isOwn) {
       labelled("Author", form.author, "", "the name of a token; nothing: of all"),
       labelled("After revision", form.since, "", "nothing: all that are held")),
     make("div", { className: "row" }, form.undo,
-      labelled("What others edited later", form.conflicts)),
+      labelled("What others edited later", form.conflicts, "", "on samples that are undone")),
     form.note, form.list);
   form.everywhere.addEventListener("click", () => history.look(null));
   form.undo.addEventListener("click", () => history.undoAll());
