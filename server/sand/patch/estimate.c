@@ -21,11 +21,9 @@
 #define STIR_S 2.2       /* simulated, from the impact to stillness */
 #define STIRRED_PART 0.5 /* of the granules, on the average of that time */
 #define LEARN 0.5
-#define SIDE 6         /* granules along each side of what is measured */
-#define ROUND_S 0.0025 /* at least */
+#define SIDE 6 /* granules along each side of what is measured */
 #define ROUNDS 5
-#define ROUNDS_MOST 12 /* those that were too short among them */
-#define WARM_SUBSTEPS 16
+#define SUBSTEPS 32 /* of a round: later the granules have flown apart */
 
 void sand_rate_init(struct sand_rate *rate, const struct granular_params *params)
 {
@@ -117,36 +115,37 @@ static enum err_code fill(struct sand_engine *engine, struct err *err)
     return err->code;
 }
 
+/* Seconds of a round; its granules are new ones, which are close together at first. */
+static double time_round(struct sand_engine *engine, struct granule *read, struct err *err)
+{
+    double began_s, seconds;
+
+    if (fill(engine, err))
+        return 0;
+    began_s = monotonic_s();
+    if (sand_engine_step(engine, SUBSTEPS, 1, err) == ERR_OK)
+        sand_granules_read(engine, 0, read); /* waits for the device */
+    seconds = monotonic_s() - began_s;
+    sand_slot_end(engine, 0);
+    return seconds;
+}
+
 double sand_rate_measure(struct sand_engine *engine, struct err *err)
 {
     const uint32_t spheres = SIDE * SIDE * SIDE * engine->config.params.spheres;
     struct granule *read = malloc(engine->config.granules_max * sizeof *read);
-    uint32_t substeps = WARM_SUBSTEPS;
-    double most = 0; /* substeps a second, of the best round: others may have waited for a core */
-    int measured = 0;
+    double best_s = INFINITY; /* of the rounds: others may have waited for a core */
 
     err->code = ERR_OK;
     if (!read)
         err_set(err, ERR_NO_MEMORY, "no memory for measuring a pool");
-    if (read && engine->config.granules_max >= SIDE * SIDE * SIDE && fill(engine, err) == ERR_OK) {
-        for (int round = 0; round < ROUNDS_MOST && measured < ROUNDS && err->code == ERR_OK;
-             round++) {
-            const double began_s = monotonic_s();
-            double seconds;
-
-            if (sand_engine_step(engine, substeps, 1, err) == ERR_OK)
-                sand_granules_read(engine, 0, read); /* waits for the device */
-            seconds = monotonic_s() - began_s;
-            if (round == 0) /* the first warms up */
-                continue;
-            most = fmax(most, substeps / seconds);
-            if (seconds >= ROUND_S)
-                measured++;
-            else
-                substeps *= 2;
-        }
-        sand_slot_end(engine, 0);
+    if (read && engine->config.granules_max >= SIDE * SIDE * SIDE) {
+        time_round(engine, read, err); /* warms up */
+        for (int round = 0; round < ROUNDS && err->code == ERR_OK; round++)
+            best_s = fmin(best_s, time_round(engine, read, err));
     }
     free(read);
-    return err->code == ERR_OK ? spheres * most : 0;
+    return best_s > 0 && best_s < INFINITY && err->code == ERR_OK
+               ? (double)spheres * SUBSTEPS / best_s
+               : 0;
 }

@@ -42,7 +42,7 @@ void sand_rate_learn(struct sand_rate *rate, double sphere_steps, double clock_s
                      double simulated_s);
 
 /*
- * Measures a new engine whose slots are free: steps a few granules in slot 0 for some milliseconds.
+ * Measures an engine whose slots are free: the best of some rounds of a few granules in slot 0.
  * Blocks. Returns sphere-steps a second; 0 and an error when the engine refuses them.
  */
 double sand_rate_measure(struct sand_engine *engine, struct err *err);
