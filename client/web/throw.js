@@ -100,7 +100,12 @@ export function startThrow(kota, state, models, follow) {
   async function watch(locale, fate, own) {
     while (fate.state !== "written" && own === round) {
       await new Promise((done) => setTimeout(done, fateMs));
-      fate = await kota.impact(locale.id, fate.impact, { quiet: true });
+      try {
+        fate = await kota.impact(locale.id, fate.impact, { quiet: true });
+      } catch (error) {
+        if (error.status) throw error;
+        continue; // nobody answered in time: the fate is asked again
+      }
       if (own === round) show(locale, fate);
     }
   }
@@ -113,8 +118,8 @@ export function startThrow(kota, state, models, follow) {
       state.set("message", null);
       if (own !== round) return;
       show(locale, fate);
-      if (fate.patch) await follow(fate.patch);
       watch(locale, fate, own).catch(tell);
+      if (fate.patch) follow(fate.patch).catch(tell);
     } catch (error) {
       form.result.textContent = "";
       tell(writeError(error));
