@@ -138,6 +138,7 @@ def _():
     check_same(5)
     let_go()
     for node in (b, c):
+        wait_until(lambda: ask(url_of(node) + "/4")[0] == 200, f"{node.name} knows that nobody simulates")
         got = ask(url_of(node) + "/4")[2]
         equal([got[name] for name in ("state", "how", "revision")], ["written", "patch", 5], node.name)
         status, _, again = hit(node, [30, 30], "one", **BALL)
@@ -165,7 +166,8 @@ def _():
     discard(patch)
     equal([ask(place)[2][name] for name in ("state", "how", "revision")], ["written", "crater", 7], "at last")
     let_go()
-    equal(ask(url_of(c) + "/7")[2]["how"], "crater", "its fate at c, when nobody simulates")
+    wait_until(lambda: ask(url_of(c) + "/7")[0] == 200, "c knows that nobody simulates")
+    equal(ask(url_of(c) + "/7")[2]["how"], "crater", "its fate at c")
     check_same(8)
 
 
