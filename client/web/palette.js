@@ -1,7 +1,7 @@
 /**
  * Tints of heights on the map, and the legend that shows them in metres and lets another be chosen.
  *
- * "relief" looks like land. The others rise steadily in lightness, so that high and low are told apart
+ * "relief" looks like land. The others rise steadily in lightness, so that high and low are distinct
  * with any colour vision and on a grey print; their stops are those of matplotlib's cividis and viridis
  * (J. Nuñez, C. Anderton, R. Renslow 2018; S. van der Walt, N. Smith 2015) and of batlow (F. Crameri
  * 2018), between which colours are interpolated. What differs from the default is in the address.

@@ -3,11 +3,11 @@
  *
  * Problem: a patch takes between one second and ten minutes, and the difference is the number of
  * spheres and the device. Approach: cost is sphere-steps, and the device's rate of them is measured
- * when its pool is made, and again with each patch that settles. Settling takes about the same
- * simulated time for all patches of a scale. While active the clock goes on at `speed`, or more
- * slowly where the device cannot follow: a body stirs a part of the ground for as long as it moves,
- * and comes to rest some STIR_S after it has met the ground. These two numbers were fitted to
- * patches of 4 to 12 m; an estimate is right within a factor of two.
+ * when its pool is made, again with each patch that settles, and where it refused a request.
+ * Settling takes about the same simulated time for all patches of a scale. While active the clock
+ * goes on at `speed`, or more slowly where the device cannot follow: a body stirs a part of the
+ * ground for as long as it moves, and comes to rest some STIR_S after it has met the ground. These
+ * two numbers were fitted to patches of 4 to 12 m; an estimate is right within a factor of two.
  */
 #include "sand/patch/estimate.h"
 
