@@ -685,8 +685,7 @@ void call_begin_answer(struct call *call)
 void call_begin_results(struct call *call)
 {
     call_begin_answer(call);
-    json_key(&call->out, "results");
-    json_begin_array(&call->out);
+    json_put_array(&call->out, "results");
 }
 
 void call_end_results(struct call *call)

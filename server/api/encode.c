@@ -5,6 +5,7 @@
 
 #include "json/json_raw.h"
 
+#include <math.h>
 #include <stdio.h>
 
 const char *const triangulation_names[] = {"anti", "main", "alternating", NULL};
@@ -29,12 +30,15 @@ const char *encode_contact_status(enum contact_status status)
     return words[status];
 }
 
+void encode_locale_members(struct json_writer *w, const struct locale *locale)
+{
+    json_put_string_or_null(w, "locale", locale ? locale->id : NULL);
+    json_put_integer_or_null(w, "revision", locale != NULL, locale ? locale->revision : 0);
+}
+
 void encode_cell(struct json_writer *w, const uint32_t cell[2])
 {
-    json_begin_array(w);
-    json_integer(w, cell[0]);
-    json_integer(w, cell[1]);
-    json_end_array(w);
+    json_numbers(w, (double[]){cell[0], cell[1]}, 2);
 }
 
 void encode_rect(struct json_writer *w, const struct sample_rect *rect)
@@ -43,54 +47,27 @@ void encode_rect(struct json_writer *w, const struct sample_rect *rect)
         json_null(w);
         return;
     }
-    json_begin_array(w);
-    json_integer(w, rect->column);
-    json_integer(w, rect->row);
-    json_integer(w, rect->cols);
-    json_integer(w, rect->rows);
-    json_end_array(w);
-}
-
-static void number_pair(struct json_writer *w, const char *key, double x, double y)
-{
-    json_key(w, key);
-    json_begin_array(w);
-    json_number(w, x);
-    json_number(w, y);
-    json_end_array(w);
+    json_numbers(w, (double[]){rect->column, rect->row, rect->cols, rect->rows}, 4);
 }
 
 static void field_members(struct json_writer *w, const struct layer *layer)
 {
     const struct heightfield_spec *spec = heightfield_spec(layer->field);
 
-    json_key(w, "cols");
-    json_integer(w, spec->cols);
-    json_key(w, "rows");
-    json_integer(w, spec->rows);
-    number_pair(w, "spacing", spec->spacing_x_m, spec->spacing_y_m);
-    number_pair(w, "origin", spec->origin_x_m, spec->origin_y_m);
-}
-
-static void quaternion(struct json_writer *w, const double q[4])
-{
-    json_begin_array(w);
-    for (int i = 0; i < 4; i++)
-        json_number(w, q[i]);
-    json_end_array(w);
+    json_put_integer(w, "cols", spec->cols);
+    json_put_integer(w, "rows", spec->rows);
+    json_put_numbers(w, "spacing", (double[]){spec->spacing_x_m, spec->spacing_y_m}, 2);
+    json_put_numbers(w, "origin", (double[]){spec->origin_x_m, spec->origin_y_m}, 2);
 }
 
 void encode_pose_members(struct json_writer *w, const struct pose *pose)
 {
-    json_key(w, "translation");
-    json_vec3(w, pose->translation);
+    json_put_vec3(w, "translation", pose->translation);
     if (!pose_is_tilted(pose)) {
-        json_key(w, "yaw_deg");
-        json_number(w, pose->yaw_deg);
+        json_put_number(w, "yaw_deg", pose->yaw_deg);
         return;
     }
-    json_key(w, "rotation");
-    quaternion(w, pose->rotation);
+    json_put_numbers(w, "rotation", pose->rotation, 4);
 }
 
 static void layer_object(struct json_writer *w, const struct layer *layer)
@@ -99,24 +76,17 @@ static void layer_object(struct json_writer *w, const struct layer *layer)
     struct box3 box;
 
     json_begin_object(w);
-    json_key(w, "id");
-    json_string(w, layer->id);
-    json_key(w, "kind");
-    json_string(w, is_mesh ? "mesh" : "heightfield");
-    json_key(w, "role");
-    json_string(w, role_names[layer->role]);
+    json_put_string(w, "id", layer->id);
+    json_put_string(w, "kind", is_mesh ? "mesh" : "heightfield");
+    json_put_string(w, "role", role_names[layer->role]);
     if (is_mesh) {
-        json_key(w, "polygons");
-        json_integer(w, layer->mesh_stats.polygons);
-        json_key(w, "frame");
-        json_string(w, frame_names[layer->space.frame]);
+        json_put_integer(w, "polygons", layer->mesh_stats.polygons);
+        json_put_string(w, "frame", frame_names[layer->space.frame]);
         if (layer->space.frame != MESH_CARTESIAN) {
-            json_key(w, "gravity");
-            json_string(w, pull_names[layer->space.is_outward]);
+            json_put_string(w, "gravity", pull_names[layer->space.is_outward]);
         }
         if (layer->is_moved) {
-            json_key(w, "transform");
-            json_begin_object(w);
+            json_put_object(w, "transform");
             encode_pose_members(w, &layer->motion.pose);
             json_end_object(w);
         }
@@ -128,18 +98,15 @@ static void layer_object(struct json_writer *w, const struct layer *layer)
         json_box3(w, box);
     else
         json_null(w);
-    json_key(w, "memory_bytes");
-    json_integer(w, layer->memory_bytes);
+    json_put_integer(w, "memory_bytes", layer->memory_bytes);
     json_end_object(w);
 }
 
 void encode_axes(struct json_writer *w, const struct mesh_axes *axes)
 {
     json_begin_object(w);
-    json_key(w, "origin");
-    json_vec3(w, axes->origin);
-    json_key(w, "axes");
-    json_begin_array(w);
+    json_put_vec3(w, "origin", axes->origin);
+    json_put_array(w, "axes");
     for (int i = 0; i < 3; i++)
         json_vec3(w, axes->axis[i]);
     json_end_array(w);
@@ -149,20 +116,16 @@ void encode_axes(struct json_writer *w, const struct mesh_axes *axes)
 static void placement_object(struct json_writer *w, const struct placement *placement)
 {
     json_begin_object(w);
-    json_key(w, "translation");
-    json_vec3(w, placement->translation);
-    json_key(w, "rotation");
-    quaternion(w, placement->rotation);
+    json_put_vec3(w, "translation", placement->translation);
+    json_put_numbers(w, "rotation", placement->rotation, 4);
     json_end_object(w);
 }
 
 static void geo_members(struct json_writer *w, double lat_deg, double lng_deg)
 {
     json_begin_object(w);
-    json_key(w, "lat");
-    json_number(w, lat_deg);
-    json_key(w, "lng");
-    json_number(w, lng_deg);
+    json_put_number(w, "lat", lat_deg);
+    json_put_number(w, "lng", lng_deg);
     json_end_object(w);
 }
 
@@ -178,8 +141,7 @@ static void manifest_members(struct json_writer *w, const struct locale *locale)
 {
     const struct locale_manifest *manifest = &locale->manifest;
 
-    json_key(w, "gravity");
-    json_vec3(w, manifest->gravity);
+    json_put_vec3(w, "gravity", manifest->gravity);
     json_key(w, "placement");
     placement_object(w, &manifest->placement);
     json_key(w, "bounds");
@@ -187,10 +149,8 @@ static void manifest_members(struct json_writer *w, const struct locale *locale)
         json_box3(w, locale->bounds);
     else
         json_null(w);
-    json_key(w, "open_sky");
-    json_boolean(w, manifest->open_sky);
-    json_key(w, "triangulation");
-    json_string(w, triangulation_names[manifest->triangulation]);
+    json_put_boolean(w, "open_sky", manifest->open_sky);
+    json_put_string(w, "triangulation", triangulation_names[manifest->triangulation]);
     if (manifest->has_geo) {
         json_key(w, "geo");
         geo_members(w, manifest->geo_lat_deg, manifest->geo_lng_deg);
@@ -204,22 +164,17 @@ static void manifest_members(struct json_writer *w, const struct locale *locale)
 /* Why polygons were dropped: how many for each reason, and the first of them. */
 static void drops_members(struct json_writer *w, const struct mesh_import *import)
 {
-    json_key(w, "reasons");
-    json_begin_object(w);
+    json_put_object(w, "reasons");
     for (int i = 0; i < MESH_FATES; i++)
         if (import->by_fate[i] > 0) {
-            json_key(w, fate_words[i]);
-            json_integer(w, import->by_fate[i]);
+            json_put_integer(w, fate_words[i], import->by_fate[i]);
         }
     json_end_object(w);
-    json_key(w, "dropped_polygons");
-    json_begin_array(w);
+    json_put_array(w, "dropped_polygons");
     for (uint32_t i = 0; i < import->told; i++) {
         json_begin_object(w);
-        json_key(w, "polygon");
-        json_integer(w, import->drops[i].polygon);
-        json_key(w, "reason");
-        json_string(w, fate_words[import->drops[i].fate]);
+        json_put_integer(w, "polygon", import->drops[i].polygon);
+        json_put_string(w, "reason", fate_words[import->drops[i].fate]);
         json_end_object(w);
     }
     json_end_array(w);
@@ -239,35 +194,25 @@ static void raster_import_object(struct json_writer *w, const struct raster_impo
     else
         json_null(w);
     if (import->stretch > 0) {
-        json_key(w, "stretch");
-        json_number(w, import->stretch);
+        json_put_number(w, "stretch", import->stretch);
     }
-    json_key(w, "vertical_unit_m");
-    if (import->vertical_unit_m > 0)
-        json_number(w, import->vertical_unit_m);
-    else
-        json_null(w);
-    json_key(w, "height_scale");
-    json_number(w, import->height_scale);
-    json_key(w, "height_offset");
-    json_number(w, import->height_offset);
+    json_put_number(w, "vertical_unit_m",
+                    import->vertical_unit_m > 0 ? import->vertical_unit_m : NAN);
+    json_put_number(w, "height_scale", import->height_scale);
+    json_put_number(w, "height_offset", import->height_offset);
     json_end_object(w);
 }
 
 static void mesh_import_object(struct json_writer *w, const struct mesh_import *import)
 {
     json_begin_object(w);
-    json_key(w, "kept");
-    json_integer(w, import->kept);
-    json_key(w, "split");
-    json_integer(w, import->split);
-    json_key(w, "dropped");
-    json_integer(w, import->dropped);
+    json_put_integer(w, "kept", import->kept);
+    json_put_integer(w, "split", import->split);
+    json_put_integer(w, "dropped", import->dropped);
     if (import->dropped > 0)
         drops_members(w, import);
     if (import->precision_m > 0) {
-        json_key(w, "precision_m");
-        json_number(w, import->precision_m);
+        json_put_number(w, "precision_m", import->precision_m);
     }
     json_end_object(w);
 }
@@ -276,32 +221,24 @@ void encode_locale_open(struct json_writer *w, const struct locale *locale, bool
                         const struct imported *import)
 {
     json_begin_object(w);
-    json_key(w, "id");
-    json_string(w, locale->id);
-    json_key(w, "title");
-    json_string_or_null(w, locale->manifest.title);
-    json_key(w, "revision");
-    json_integer(w, locale->revision);
+    json_put_string(w, "id", locale->id);
+    json_put_string_or_null(w, "title", locale->manifest.title);
+    json_put_integer(w, "revision", locale->revision);
     if (locale->manifest.from[0] != '\0') {
-        json_key(w, "from");
-        json_string(w, locale->manifest.from);
-        json_key(w, "from_revision");
-        json_integer(w, locale->manifest.from_revision);
+        json_put_string(w, "from", locale->manifest.from);
+        json_put_integer(w, "from_revision", locale->manifest.from_revision);
     }
     if (locale->transform_seq > 0) {
-        json_key(w, "transform_seq");
-        json_integer(w, locale->transform_seq);
+        json_put_integer(w, "transform_seq", locale->transform_seq);
     }
     manifest_members(w, locale);
     if (with_layers) {
-        json_key(w, "layers");
-        json_begin_array(w);
+        json_put_array(w, "layers");
         for (size_t i = 0; i < locale->layer_count; i++)
             layer_object(w, locale->layers[i]);
         json_end_array(w);
     }
-    json_key(w, "memory_bytes");
-    json_integer(w, locale->memory_bytes);
+    json_put_integer(w, "memory_bytes", locale->memory_bytes);
     if (import) {
         json_key(w, "import");
         if (import->is_raster)

@@ -31,6 +31,9 @@ void encode_locale(struct json_writer *w, const struct locale *locale,
 void encode_locale_open(struct json_writer *w, const struct locale *locale, bool with_layers,
                         const struct imported *import);
 
+/* The members locale and revision; null without one. */
+void encode_locale_members(struct json_writer *w, const struct locale *locale);
+
 /* [c,r] */
 void encode_cell(struct json_writer *w, const uint32_t cell[2]);
 

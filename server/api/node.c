@@ -249,11 +249,7 @@ void node_write_staleness(struct world *world, struct http_reply *reply)
 
 void node_put_staleness(struct json_writer *w, double staleness_s)
 {
-    json_key(w, "staleness_s");
-    if (isinf(staleness_s))
-        json_null(w);
-    else
-        json_number(w, staleness_s);
+    json_put_number(w, "staleness_s", staleness_s); /* null of INFINITY */
 }
 
 void node_staleness_member(struct json_writer *w, struct world *world)

@@ -176,7 +176,6 @@ void numbers_put_phases(struct json_writer *w, const float ms[SAND_PHASE_COUNT])
 
     for (int phase = 0; phase < SAND_PHASE_COUNT; phase++) {
         snprintf(key, sizeof key, "%s_ms", numbers_phase((enum sand_phase)phase));
-        json_key(w, key);
-        json_number(w, ms[phase]);
+        json_put_number(w, key, ms[phase]);
     }
 }

@@ -194,3 +194,45 @@ void json_box3(struct json_writer *w, struct box3 box)
     json_vec3(w, box.max);
     json_end_object(w);
 }
+
+void json_numbers(struct json_writer *w, const double *values, size_t count)
+{
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++)
+        json_number(w, values[i]);
+    json_end_array(w);
+}
+
+void json_put_null(struct json_writer *w, const char *name)
+{
+    json_key(w, name);
+    json_null(w);
+}
+
+void json_put_integer_or_null(struct json_writer *w, const char *name, bool is_there,
+                              uint64_t value)
+{
+    json_key(w, name);
+    if (is_there)
+        json_integer(w, value);
+    else
+        json_null(w);
+}
+
+void json_put_numbers(struct json_writer *w, const char *name, const double *values, size_t count)
+{
+    json_key(w, name);
+    json_numbers(w, values, count);
+}
+
+void json_put_object(struct json_writer *w, const char *name)
+{
+    json_key(w, name);
+    json_begin_object(w);
+}
+
+void json_put_array(struct json_writer *w, const char *name)
+{
+    json_key(w, name);
+    json_begin_array(w);
+}

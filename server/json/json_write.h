@@ -56,5 +56,28 @@ void json_string(struct json_writer *w, const char *text);         /* UTF-8, NUL
 void json_string_or_null(struct json_writer *w, const char *text); /* null for NULL and for "" */
 void json_vec3(struct json_writer *w, struct vec3 v);              /* [x,y,z] */
 void json_box3(struct json_writer *w, struct box3 box);            /* {"min":[…],"max":[…]} */
+void json_numbers(struct json_writer *w, const double *values, size_t count);
+
+/* A key and its value: json_put_number(w, name, value), …; an array or object is left open. */
+#define JSON_PUT(kind, type)                                                                       \
+    static inline void json_put_##kind(struct json_writer *w, const char *name, type value)        \
+    {                                                                                              \
+        json_key(w, name);                                                                         \
+        json_##kind(w, value);                                                                     \
+    }
+JSON_PUT(number, double)
+JSON_PUT(integer, uint64_t)
+JSON_PUT(boolean, bool)
+JSON_PUT(string, const char *)
+JSON_PUT(string_or_null, const char *)
+JSON_PUT(vec3, struct vec3)
+JSON_PUT(box3, struct box3)
+#undef JSON_PUT
+void json_put_null(struct json_writer *w, const char *name);
+void json_put_integer_or_null(struct json_writer *w, const char *name, bool is_there,
+                              uint64_t value);
+void json_put_numbers(struct json_writer *w, const char *name, const double *values, size_t count);
+void json_put_object(struct json_writer *w, const char *name);
+void json_put_array(struct json_writer *w, const char *name);
 
 #endif

@@ -13,12 +13,6 @@
 #include <stdio.h>
 #include <time.h>
 
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    json_string_or_null(w, text);
-}
-
 static void put_entry(struct json_writer *w, const struct audit_entry *entry)
 {
     const time_t seconds = (time_t)entry->time_s;
@@ -29,24 +23,16 @@ static void put_entry(struct json_writer *w, const struct audit_entry *entry)
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(time, sizeof time, "%s.%03dZ", text, (int)((entry->time_s - (double)seconds) * 1000));
     json_begin_object(w);
-    json_key(w, "sequence");
-    json_integer(w, entry->sequence);
-    put_text(w, "time", time);
-    put_text(w, "name", entry->origin.name);
-    put_text(w, "address", entry->origin.address);
-    put_text(w, "route", entry->origin.route);
-    put_text(w, "target", entry->target);
+    json_put_integer(w, "sequence", entry->sequence);
+    json_put_string_or_null(w, "time", time);
+    json_put_string_or_null(w, "name", entry->origin.name);
+    json_put_string_or_null(w, "address", entry->origin.address);
+    json_put_string_or_null(w, "route", entry->origin.route);
+    json_put_string_or_null(w, "target", entry->target);
     json_key(w, "rect");
-    if (entry->rect.cols > 0)
-        encode_rect(w, &entry->rect);
-    else
-        json_null(w);
-    json_key(w, "revision");
-    if (entry->revision > 0)
-        json_integer(w, entry->revision);
-    else
-        json_null(w);
-    put_text(w, "request_id", entry->origin.request);
+    encode_rect(w, &entry->rect);
+    json_put_integer_or_null(w, "revision", entry->revision > 0, entry->revision);
+    json_put_string_or_null(w, "request_id", entry->origin.request);
     json_end_object(w);
 }
 
@@ -72,15 +58,14 @@ enum err_code audit_get_answer(struct call *call, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "no memory for the entries");
     count = audit_recent(call->api->audit, after, entries, (size_t)limit);
     json_begin_object(w);
-    json_key(w, "entries");
-    json_begin_array(w);
+    json_put_array(w, "entries");
     for (size_t i = 0; i < count; i++)
         put_entry(w, &entries[i]);
     json_end_array(w);
     if (count == limit)
         snprintf(next, sizeof next, "/v1/audit?after=%llu&limit=%llu",
                  (unsigned long long)entries[count - 1].sequence, (unsigned long long)limit);
-    put_text(w, "next", next);
+    json_put_string_or_null(w, "next", next);
     json_end_object(w);
     return ERR_OK;
 }

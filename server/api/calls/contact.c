@@ -227,21 +227,17 @@ static enum err_code ask_footprint(struct call *call, const struct contact_optio
 void footprint_members(struct json_writer *w, enum contact_status status,
                        const struct footprint *footprint, const struct plane *plane)
 {
-    json_key(w, "status");
-    json_string(w, encode_contact_status(status));
+    json_put_string(w, "status", encode_contact_status(status));
     json_key(w, "plane");
     if (status == CONTACT_OK) {
         json_begin_object(w);
-        json_key(w, "normal");
-        json_vec3(w, plane->normal);
-        json_key(w, "d");
-        json_number(w, plane->d);
+        json_put_vec3(w, "normal", plane->normal);
+        json_put_number(w, "d", plane->d);
         json_end_object(w);
     } else {
         json_null(w);
     }
-    json_key(w, "points");
-    json_begin_array(w);
+    json_put_array(w, "points");
     for (size_t k = 0; k < footprint->count; k++) {
         if (footprint->has_floor[k])
             json_vec3(w, footprint->floor[k]);

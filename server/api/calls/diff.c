@@ -105,8 +105,7 @@ static void encode(struct call *call, struct diff *diff)
 
     rect_set_finish(&diff->rects);
     call_begin_answer(call);
-    json_key(w, "rects");
-    json_begin_array(w);
+    json_put_array(w, "rects");
     for (size_t i = 0; i < diff->rects.count; i++)
         encode_rect(w, &diff->rects.rects[i]);
     json_end_array(w);

@@ -20,10 +20,7 @@ static void encode(struct json_writer *w, const struct world_outcome *outcome,
 {
     (void)import;
     json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, outcome->locale->id);
-    json_key(w, "revision");
-    json_integer(w, outcome->locale->revision);
+    encode_locale_members(w, outcome->locale);
     json_key(w, "rect");
     encode_rect(w, &outcome->rect);
     json_end_object(w);

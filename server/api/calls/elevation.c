@@ -207,11 +207,9 @@ static void encode_all(struct call *call, const struct elevation_question *quest
     json_begin_object(w);
     if (question->is_geojson) {
         call_content_type(call, "application/geo+json");
-        json_key(w, "type");
-        json_string(w, "FeatureCollection");
+        json_put_string(w, "type", "FeatureCollection");
     }
-    json_key(w, question->is_geojson ? "features" : "results");
-    json_begin_array(w);
+    json_put_array(w, question->is_geojson ? "features" : "results");
     for (size_t i = 0; i < question->count; i++) {
         char *at = json_open_room(w, ITEM_BYTES);
 
@@ -226,8 +224,7 @@ static void encode_all(struct call *call, const struct elevation_question *quest
     }
     json_end_array(w);
     if (!question->is_geojson) {
-        json_key(w, "status");
-        json_string(w, "OK");
+        json_put_string(w, "status", "OK");
     }
     json_end_object(w);
 }
@@ -259,12 +256,10 @@ static void encode_error(struct call *call, const struct err *err)
     if (call->reply)
         http_reply_log_only(call->reply, err);
     json_begin_object(w);
-    json_key(w, "status");
-    json_string(w, status < 500 ? "INVALID_REQUEST" : "SERVER_ERROR");
+    json_put_string(w, "status", status < 500 ? "INVALID_REQUEST" : "SERVER_ERROR");
     encode_message(w, "error", err->msg);
     encode_message(w, "error_message", err->msg);
-    json_key(w, "results");
-    json_begin_array(w);
+    json_put_array(w, "results");
     json_end_array(w);
     json_end_object(w);
 }

@@ -15,76 +15,34 @@
 #include <math.h>
 #include <stddef.h>
 
-static void put_numbers(struct json_writer *w, const char *key, const double *values, size_t count)
-{
-    json_key(w, key);
-    json_begin_array(w);
-    for (size_t i = 0; i < count; i++)
-        json_number(w, values[i]);
-    json_end_array(w);
-}
-
-static void put_number(struct json_writer *w, const char *key, double value)
-{
-    json_key(w, key);
-    json_number(w, value);
-}
-
-static void put_integer(struct json_writer *w, const char *key, uint64_t value)
-{
-    json_key(w, key);
-    json_integer(w, value);
-}
-
-static void put_string(struct json_writer *w, const char *key, const char *value)
-{
-    json_key(w, key);
-    json_string(w, value);
-}
-
-static void put_boolean(struct json_writer *w, const char *key, bool value)
-{
-    json_key(w, key);
-    json_boolean(w, value);
-}
-
 static void put_pose(struct json_writer *w, const struct patch_report_body *body, size_t index)
 {
-    put_integer(w, "body", index);
-    put_numbers(w, "position", body->position, 3);
-    put_numbers(w, "orientation", body->orientation, 4);
-    put_numbers(w, "velocity", body->velocity, 3);
-    put_numbers(w, "angular_velocity", body->angular_velocity, 3);
-    put_numbers(w, "force", body->force_n, 3);
-    put_numbers(w, "torque", body->torque_nm, 3);
-}
-
-/* That a body has become. */
-static void put_layer(struct json_writer *w, const char *layer)
-{
-    json_key(w, "layer");
-    json_string_or_null(w, layer);
+    json_put_integer(w, "body", index);
+    json_put_numbers(w, "position", body->position, 3);
+    json_put_numbers(w, "orientation", body->orientation, 4);
+    json_put_numbers(w, "velocity", body->velocity, 3);
+    json_put_numbers(w, "angular_velocity", body->angular_velocity, 3);
+    json_put_numbers(w, "force", body->force_n, 3);
+    json_put_numbers(w, "torque", body->torque_nm, 3);
 }
 
 static void put_bodies(struct json_writer *w, const struct patch_report *report)
 {
-    json_key(w, "bodies");
-    json_begin_array(w);
+    json_put_array(w, "bodies");
     for (size_t i = 0; i < report->body_count; i++) {
         const struct patch_report_body *body = &report->bodies[i];
 
         if (body->is_removed)
             continue;
         json_begin_object(w);
-        json_key(w, "model");
-        json_string_or_null(w, body->model);
+        json_put_string_or_null(w, "model", body->model);
         if (!body->model[0])
-            put_number(w, "radius", body->ball_m);
-        put_boolean(w, "held", !body->is_in);
-        put_number(w, "mass", body->mass_kg);
-        put_integer(w, "particles", body->particles);
+            json_put_number(w, "radius", body->ball_m);
+        json_put_boolean(w, "held", !body->is_in);
+        json_put_number(w, "mass", body->mass_kg);
+        json_put_integer(w, "particles", body->particles);
         put_pose(w, body, i);
-        put_layer(w, body->layer);
+        json_put_string_or_null(w, "layer", body->layer); /* that it has become */
         json_end_object(w);
     }
     json_end_array(w);
@@ -92,8 +50,7 @@ static void put_bodies(struct json_writer *w, const struct patch_report *report)
 
 static void put_timings(struct json_writer *w, const struct patch_report *report)
 {
-    json_key(w, "timings");
-    json_begin_object(w);
+    json_put_object(w, "timings");
     numbers_put_phases(w, report->phase_ms);
     json_end_object(w);
 }
@@ -102,53 +59,36 @@ static void put_ledger(struct json_writer *w, const struct patch_report *report)
 {
     const struct mass_ledger *ledger = &report->ledger;
 
-    json_key(w, "mass_ledger");
     if (!report->has_ledger) {
-        json_null(w);
+        json_put_null(w, "mass_ledger");
         return;
     }
-    json_begin_object(w);
-    put_number(w, "volume_before_m3", ledger->volume_before_m3);
-    put_number(w, "volume_after_m3", ledger->volume_after_m3);
-    put_number(w, "moved_m3", ledger->moved_m3);
-    put_number(w, "compacted_m3", ledger->compacted_m3);
-    put_number(w, "lost_m3", ledger->lost_m3);
+    json_put_object(w, "mass_ledger");
+    json_put_number(w, "volume_before_m3", ledger->volume_before_m3);
+    json_put_number(w, "volume_after_m3", ledger->volume_after_m3);
+    json_put_number(w, "moved_m3", ledger->moved_m3);
+    json_put_number(w, "compacted_m3", ledger->compacted_m3);
+    json_put_number(w, "lost_m3", ledger->lost_m3);
     json_end_object(w);
-}
-
-static void put_revision(struct json_writer *w, const struct patch_report *report)
-{
-    json_key(w, "revision");
-    if (report->has_revision)
-        json_integer(w, report->revision);
-    else
-        json_null(w);
 }
 
 static void put_edit(struct json_writer *w, const struct patch_report *report)
 {
-    put_revision(w, report);
+    json_put_integer_or_null(w, "revision", report->has_revision, report->revision);
     json_key(w, "edit_rect");
     encode_rect(w, &report->rect);
 }
 
 static void put_estimate(struct json_writer *w, const struct patch_report *report)
 {
-    json_key(w, "estimated_ms");
     if (!report->has_estimate) {
-        json_null(w);
+        json_put_null(w, "estimated_ms");
         return;
     }
-    json_begin_object(w);
-    put_number(w, "active", round(1e3 * report->estimate.active_s));
-    put_number(w, "resting", round(1e3 * report->estimate.resting_s));
+    json_put_object(w, "estimated_ms");
+    json_put_number(w, "active", round(1e3 * report->estimate.active_s));
+    json_put_number(w, "resting", round(1e3 * report->estimate.resting_s));
     json_end_object(w);
-}
-
-static void put_reason(struct json_writer *w, const struct patch_report *report)
-{
-    json_key(w, "reason");
-    json_string_or_null(w, report->reason);
 }
 
 static void put_material(struct json_writer *w, const struct patch_report *report)
@@ -161,10 +101,10 @@ static void put_material(struct json_writer *w, const struct patch_report *repor
         return;
     }
     json_begin_object(w);
-    put_number(w, "friction", (double)numbers->friction);
-    put_number(w, "density", (double)numbers->density);
-    put_number(w, "damping", (double)numbers->damping);
-    put_number(w, "stiffness", (double)numbers->stiffness);
+    json_put_number(w, "friction", (double)numbers->friction);
+    json_put_number(w, "density", (double)numbers->density);
+    json_put_number(w, "damping", (double)numbers->damping);
+    json_put_number(w, "stiffness", (double)numbers->stiffness);
     json_end_object(w);
 }
 
@@ -174,41 +114,40 @@ static void put_ground(struct json_writer *w, const struct patch_report *report)
     const double center[2] = {place->low.x + place->size_m[0] / 2,
                               place->low.y + place->size_m[1] / 2};
 
-    put_string(w, "layer", report->layer);
-    put_string(w, "scale", scale_name(report->scale));
+    json_put_string(w, "layer", report->layer);
+    json_put_string(w, "scale", scale_name(report->scale));
     put_material(w, report);
-    put_numbers(w, "center", center, 2);
-    put_numbers(w, "size", place->size_m, 2);
-    put_number(w, "depth", place->depth_m);
+    json_put_numbers(w, "center", center, 2);
+    json_put_numbers(w, "size", place->size_m, 2);
+    json_put_number(w, "depth", place->depth_m);
     json_key(w, "rect");
     encode_rect(w, &place->samples);
-    put_number(w, "granule_diameter", report->diameter_m);
-    put_integer(w, "seed", report->seed);
-    put_string(w, "fill", report->fill == CONVERT_STACKED ? "stacked" : "packed");
-    put_string(w, "mode", report->mode == CONVERT_OVERWRITE ? "overwrite" : "difference");
+    json_put_number(w, "granule_diameter", report->diameter_m);
+    json_put_integer(w, "seed", report->seed);
+    json_put_string(w, "fill", report->fill == CONVERT_STACKED ? "stacked" : "packed");
+    json_put_string(w, "mode", report->mode == CONVERT_OVERWRITE ? "overwrite" : "difference");
 }
 
 void encode_patch(struct json_writer *w, const struct patch_report *report)
 {
     json_begin_object(w);
-    put_integer(w, "id", report->number);
-    put_string(w, "locale", report->locale);
-    put_string(w, "state", patch_state_name(report->state));
-    put_reason(w, report);
+    json_put_integer(w, "id", report->number);
+    json_put_string(w, "locale", report->locale);
+    json_put_string(w, "state", patch_state_name(report->state));
+    json_put_string_or_null(w, "reason", report->reason);
     put_ground(w, report);
-    put_integer(w, "granules", report->granules);
-    put_integer(w, "particles", report->particles);
-    put_integer(w, "asleep", report->asleep);
-    put_integer(w, "steps", report->steps);
-    put_number(w, "time_s", report->time_s);
-    put_number(w, "age_s", report->age_s);
-    put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
+    json_put_integer(w, "granules", report->granules);
+    json_put_integer(w, "particles", report->particles);
+    json_put_integer(w, "asleep", report->asleep);
+    json_put_integer(w, "steps", report->steps);
+    json_put_number(w, "time_s", report->time_s);
+    json_put_number(w, "age_s", report->age_s);
+    json_put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
     put_estimate(w, report);
-    put_number(w, "behind_ms", round(1e3 * report->behind_s));
-    put_boolean(w, "closing", report->is_closing);
-    json_key(w, "leave");
-    json_string_or_null(w, report->leaves ? "layer" : NULL);
-    put_boolean(w, "capped", report->was_capped);
+    json_put_number(w, "behind_ms", round(1e3 * report->behind_s));
+    json_put_boolean(w, "closing", report->is_closing);
+    json_put_string_or_null(w, "leave", report->leaves ? "layer" : NULL);
+    json_put_boolean(w, "capped", report->was_capped);
     put_bodies(w, report);
     put_timings(w, report);
     put_ledger(w, report);
@@ -220,12 +159,12 @@ void encode_patch_state(struct json_writer *w, const struct patch_report *report
                         const struct patch_transition *transition)
 {
     json_begin_object(w);
-    put_integer(w, "id", report->number);
-    put_string(w, "locale", report->locale);
-    put_string(w, "state", patch_state_name(transition->state));
-    put_number(w, "at_s", transition->at_s);
+    json_put_integer(w, "id", report->number);
+    json_put_string(w, "locale", report->locale);
+    json_put_string(w, "state", patch_state_name(transition->state));
+    json_put_number(w, "at_s", transition->at_s);
     if (patch_state_is_end(transition->state)) {
-        put_reason(w, report);
+        json_put_string_or_null(w, "reason", report->reason);
         put_ledger(w, report);
         put_edit(w, report);
     }
@@ -235,13 +174,12 @@ void encode_patch_state(struct json_writer *w, const struct patch_report *report
 void encode_patch_poses(struct json_writer *w, const struct patch_report *report)
 {
     json_begin_object(w);
-    put_integer(w, "id", report->number);
-    put_number(w, "time_s", report->time_s);
-    put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
-    put_number(w, "behind_ms", round(1e3 * report->behind_s));
-    put_revision(w, report);
-    json_key(w, "bodies");
-    json_begin_array(w);
+    json_put_integer(w, "id", report->number);
+    json_put_number(w, "time_s", report->time_s);
+    json_put_number(w, "kinetic_energy_j", report->kinetic_energy_j);
+    json_put_number(w, "behind_ms", round(1e3 * report->behind_s));
+    json_put_integer_or_null(w, "revision", report->has_revision, report->revision);
+    json_put_array(w, "bodies");
     for (size_t i = 0; i < report->body_count; i++) {
         if (!report->bodies[i].is_in)
             continue;

@@ -172,43 +172,34 @@ enum err_code layer_delete_answer(struct call *call, struct err *err)
 }
 API_HANDLER(layer_delete, 2, CALL_NEEDS_NOTHING)
 
-static void put(struct json_writer *w, const char *key, uint64_t value)
-{
-    json_key(w, key);
-    json_integer(w, value);
-}
-
 static void stats_of_field(struct json_writer *w, const struct layer *layer)
 {
     struct heightfield_stats stats;
 
     heightfield_stats(layer->field, &stats);
-    put(w, "tiles", stats.tiles);
-    put(w, "samples", stats.samples);
-    put(w, "bytes", stats.bytes);
-    put(w, "levels", stats.levels);
+    json_put_integer(w, "tiles", stats.tiles);
+    json_put_integer(w, "samples", stats.samples);
+    json_put_integer(w, "bytes", stats.bytes);
+    json_put_integer(w, "levels", stats.levels);
 }
 
 static void stats_of_mesh(struct json_writer *w, const struct layer *layer)
 {
     const struct mesh_stats *stats = &layer->mesh_stats;
 
-    put(w, "nodes", stats->nodes);
-    put(w, "leaves", stats->leaves);
-    put(w, "depth", stats->depth);
-    put(w, "polygons", stats->polygons);
-    put(w, "bytes", stats->bytes);
-    json_key(w, "average_tests");
-    json_number(w, stats->average_tests);
-    json_key(w, "depths");
-    json_begin_array(w);
+    json_put_integer(w, "nodes", stats->nodes);
+    json_put_integer(w, "leaves", stats->leaves);
+    json_put_integer(w, "depth", stats->depth);
+    json_put_integer(w, "polygons", stats->polygons);
+    json_put_integer(w, "bytes", stats->bytes);
+    json_put_number(w, "average_tests", stats->average_tests);
+    json_put_array(w, "depths");
     for (uint32_t i = 0; i <= stats->depth; i++)
         json_integer(w, stats->depths[i]);
     json_end_array(w);
-    json_key(w, "bytes_by_structure");
-    json_begin_object(w);
+    json_put_object(w, "bytes_by_structure");
     for (int i = 0; i < MESH_STRUCTURES; i++)
-        put(w, mesh_structure_name[i], stats->bytes_of[i]);
+        json_put_integer(w, mesh_structure_name[i], stats->bytes_of[i]);
     json_end_object(w);
 }
 
@@ -224,18 +215,15 @@ static enum err_code quadtree_of_mesh(struct call *call, const struct layer *lay
     if (!leaves)
         return err_set(err, ERR_NO_MEMORY, "no memory for the leaves of layer %s", layer->id);
     count = layer_mesh_leaves(layer, area, leaves, most);
-    json_key(w, "quadtree");
-    json_begin_object(w);
+    json_put_object(w, "quadtree");
     json_key(w, "frame");
     encode_axes(w, &axes);
-    json_key(w, "leaves");
-    json_begin_array(w);
+    json_put_array(w, "leaves");
     for (size_t i = 0; i < count && i < most; i++) {
         json_begin_object(w);
-        put(w, "depth", leaves[i].depth);
-        put(w, "polygons", leaves[i].polygons);
-        json_key(w, "bounds");
-        json_begin_array(w);
+        json_put_integer(w, "depth", leaves[i].depth);
+        json_put_integer(w, "polygons", leaves[i].polygons);
+        json_put_array(w, "bounds");
         json_number(w, leaves[i].x_min);
         json_number(w, leaves[i].y_min);
         json_number(w, leaves[i].x_max);
@@ -244,8 +232,7 @@ static enum err_code quadtree_of_mesh(struct call *call, const struct layer *lay
         json_end_object(w);
     }
     json_end_array(w);
-    json_key(w, "truncated");
-    json_boolean(w, count > most);
+    json_put_boolean(w, "truncated", count > most);
     json_end_object(w);
     free(leaves);
     return ERR_OK;
@@ -269,8 +256,7 @@ enum err_code layer_stats_get_answer(struct call *call, struct err *err)
     if (!layer)
         return locale_no_layer(call->locale, id, ERR_LAYER_UNKNOWN, err);
     call_begin_answer(call);
-    json_key(w, "layer");
-    json_string(w, layer->id);
+    json_put_string(w, "layer", layer->id);
     if (layer->kind == LAYER_MESH)
         stats_of_mesh(w, layer);
     else

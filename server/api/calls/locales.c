@@ -34,14 +34,13 @@ static void put_next(struct json_writer *w, uint64_t limit, const struct locale 
 {
     char next[64 + WORLD_ID_MAX];
 
-    json_key(w, "next");
     if (!last) {
-        json_null(w);
+        json_put_null(w, "next");
         return;
     }
     snprintf(next, sizeof next, "/v1/locales?limit=%u&after=%s%s", (unsigned)limit, last->id,
              with_layers ? "&layers=true" : "");
-    json_string(w, next);
+    json_put_string(w, "next", next);
 }
 
 enum err_code locales_get_answer(struct call *call, struct err *err)
@@ -61,8 +60,7 @@ enum err_code locales_get_answer(struct call *call, struct err *err)
         return err->code;
     at = snapshot_after(snapshot, after);
     json_begin_object(w);
-    json_key(w, "locales");
-    json_begin_array(w);
+    json_put_array(w, "locales");
     for (uint64_t i = 0; i < limit && (locale = snapshot_step(snapshot, &at)) != NULL; i++) {
         put_locale(call, locale, with_layers);
         last = locale;

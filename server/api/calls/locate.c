@@ -21,23 +21,16 @@ static void encode(struct json_writer *w, const struct located *located, const c
     const char *id = located->locale ? located->locale->id : NULL;
 
     json_begin_object(w);
-    json_key(w, "locale");
-    json_string_or_null(w, id);
-    json_key(w, "point");
+    json_put_string_or_null(w, "locale", id);
     if (id)
-        json_vec3(w, located->point);
+        json_put_vec3(w, "point", located->point);
     else
-        json_null(w);
-    json_key(w, "changed");
-    json_boolean(w, hint_is_unknown || (last_locale && (!id || strcmp(last_locale, id) != 0)));
-    json_key(w, "revision");
-    if (id)
-        json_integer(w, located->locale->revision);
-    else
-        json_null(w);
+        json_put_null(w, "point");
+    json_put_boolean(w, "changed",
+                     hint_is_unknown || (last_locale && (!id || strcmp(last_locale, id) != 0)));
+    json_put_integer_or_null(w, "revision", id != NULL, id ? located->locale->revision : 0);
     if (hint_is_unknown) {
-        json_key(w, "hint");
-        json_string(w, "unknown");
+        json_put_string(w, "hint", "unknown");
     }
     json_end_object(w);
 }
@@ -58,8 +51,7 @@ enum err_code locate_post_answer(struct call *call, struct err *err)
         return err->code;
     item = array + 1;
     json_begin_object(w);
-    json_key(w, "results");
-    json_begin_array(w);
+    json_put_array(w, "results");
     for (size_t i = 0; i < tokens[array].count; i++, item = tokens[item].next) {
         struct located located;
         struct vec3 point;

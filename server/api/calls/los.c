@@ -61,8 +61,7 @@ static void encode_all(struct json_writer *w, const struct layer_choice *choice,
     struct locale_hit hits[ALL_HITS_MOST];
     size_t count = locale_sight_all(choice, from, to, hits_max, hits);
 
-    json_key(w, "hits");
-    json_begin_array(w);
+    json_put_array(w, "hits");
     for (size_t i = 0; i < count; i++) {
         char *at = json_open_room(w, ENCODED_HIT_BYTES);
 

@@ -41,20 +41,13 @@ static void encode(struct json_writer *w, const struct model *model)
 
     hash_text(model, hash);
     json_begin_object(w);
-    json_key(w, "id");
-    json_string(w, model->id);
-    json_key(w, "triangles");
-    json_integer(w, model->solid.triangles);
-    json_key(w, "vertices");
-    json_integer(w, model->solid.vertices);
-    json_key(w, "volume_m3");
-    json_number(w, model->solid.volume_m3);
-    json_key(w, "bounds");
-    json_box3(w, model->solid.bounds);
-    json_key(w, "bytes");
-    json_integer(w, model->length);
-    json_key(w, "hash");
-    json_string(w, hash);
+    json_put_string(w, "id", model->id);
+    json_put_integer(w, "triangles", model->solid.triangles);
+    json_put_integer(w, "vertices", model->solid.vertices);
+    json_put_number(w, "volume_m3", model->solid.volume_m3);
+    json_put_box3(w, "bounds", model->solid.bounds);
+    json_put_integer(w, "bytes", model->length);
+    json_put_string(w, "hash", hash);
     json_end_object(w);
 }
 
@@ -140,8 +133,7 @@ enum err_code models_get_answer(struct call *call, struct err *err)
     if (options_open_query(call, NULL, err))
         return err->code;
     json_begin_object(w);
-    json_key(w, "models");
-    json_begin_array(w);
+    json_put_array(w, "models");
     for (size_t i = 0; list && i < list->count; i++)
         encode(w, list->at[i]);
     json_end_array(w);

@@ -348,10 +348,8 @@ enum err_code patches_get_answer(struct call *call, struct err *err)
     if (!reports)
         return err_set(err, ERR_NO_MEMORY, "no memory for the patches");
     json_begin_object(&call->out);
-    json_key(&call->out, "locale");
-    json_string(&call->out, call->locale->id);
-    json_key(&call->out, "patches");
-    json_begin_array(&call->out);
+    json_put_string(&call->out, "locale", call->locale->id);
+    json_put_array(&call->out, "patches");
     for (size_t i = 0; i < count; i++) {
         encode_patch(&call->out, reports[i]);
         patch_report_unref(reports[i]);

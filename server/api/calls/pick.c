@@ -308,44 +308,23 @@ static void encode_plan_tile(struct json_writer *w, const struct pick_options *o
             center.z = ground.height_m;
     }
     json_begin_object(w);
-    json_key(w, "shape");
-    json_string(w, shape_names[options->shape]);
-    json_key(w, is_hex ? "q" : "column");
-    json_number(w, (double)tile->index[0]);
-    json_key(w, is_hex ? "r" : "row");
-    json_number(w, (double)tile->index[1]);
-    json_key(w, "side");
-    json_number(w, options->side_m);
-    json_key(w, "center");
-    json_vec3(w, center);
+    json_put_string(w, "shape", shape_names[options->shape]);
+    json_put_number(w, is_hex ? "q" : "column", (double)tile->index[0]);
+    json_put_number(w, is_hex ? "r" : "row", (double)tile->index[1]);
+    json_put_number(w, "side", options->side_m);
+    json_put_vec3(w, "center", center);
     json_end_object(w);
 }
 
 static void encode_cell_tile(struct json_writer *w, const struct logical_tile *tile)
 {
     json_begin_object(w);
-    json_key(w, "column");
-    json_integer(w, tile->column);
-    json_key(w, "row");
-    json_integer(w, tile->row);
-    json_key(w, "side");
-    json_integer(w, tile->side);
-    json_key(w, "center");
-    json_vec3(w, tile->center);
-    json_key(w, "bounds");
-    json_box3(w, tile->bounds);
+    json_put_integer(w, "column", tile->column);
+    json_put_integer(w, "row", tile->row);
+    json_put_integer(w, "side", tile->side);
+    json_put_vec3(w, "center", tile->center);
+    json_put_box3(w, "bounds", tile->bounds);
     json_end_object(w);
-}
-
-static void encode_locale_members(struct json_writer *w, const struct locale *locale)
-{
-    json_key(w, "locale");
-    json_string_or_null(w, locale ? locale->id : NULL);
-    json_key(w, "revision");
-    if (locale)
-        json_integer(w, locale->revision);
-    else
-        json_null(w);
 }
 
 /* The answer of one ray as members of an open object. */
@@ -356,8 +335,7 @@ static void encode_picked(struct call *call, const struct pick_options *options,
     struct logical_tile logical;
     struct plan_tile tile;
 
-    json_key(w, "status");
-    json_string(w, picked->locale ? "hit" : "miss");
+    json_put_string(w, "status", picked->locale ? "hit" : "miss");
     if (!call->locale)
         encode_locale_members(w, picked->locale);
     json_key(w, "hit");
@@ -406,8 +384,7 @@ static enum err_code answer_many(struct call *call, const struct pick_options *o
         call_begin_results(call);
     } else {
         json_begin_object(&call->out);
-        json_key(&call->out, "results");
-        json_begin_array(&call->out);
+        json_put_array(&call->out, "results");
     }
     for (size_t i = 0; i < batch->count; i++) {
         struct picked picked;
@@ -595,17 +572,13 @@ static size_t encode_kind(struct json_writer *w, const char *name, int kind,
 {
     const struct layer *layer = i < count ? shown[i].layer : NULL;
 
-    json_key(w, name);
-    json_begin_array(w);
+    json_put_array(w, name);
     for (; i < count && shown[i].layer == layer && (int)shown[i].kind == kind; i++) {
         if (kind == SHOWN_POLYGON) {
             json_integer(w, (uint64_t)shown[i].at[1]);
             continue;
         }
-        json_begin_array(w);
-        json_number(w, (double)shown[i].at[1]);
-        json_number(w, (double)shown[i].at[0]);
-        json_end_array(w);
+        json_numbers(w, (double[]){(double)shown[i].at[1], (double)shown[i].at[0]}, 2);
     }
     json_end_array(w);
     return i;
@@ -619,12 +592,9 @@ static void encode_shown_layer(struct json_writer *w, const struct layer *layer)
         return;
     }
     json_null(w);
-    json_key(w, "body");
-    json_begin_object(w);
-    json_key(w, "patch");
-    json_integer(w, layer->body.patch);
-    json_key(w, "number");
-    json_integer(w, layer->body.number);
+    json_put_object(w, "body");
+    json_put_integer(w, "patch", layer->body.patch);
+    json_put_integer(w, "number", layer->body.number);
     json_end_object(w);
 }
 
@@ -636,10 +606,8 @@ static void encode_region(struct call *call, size_t asked, const struct shown *s
         call_begin_answer(call);
     else
         json_begin_object(w);
-    json_key(w, "pixels");
-    json_integer(w, asked);
-    json_key(w, "layers");
-    json_begin_array(w);
+    json_put_integer(w, "pixels", asked);
+    json_put_array(w, "layers");
     for (size_t i = 0; i < count;) {
         const struct layer *layer = shown[i].layer;
         size_t end = i;

@@ -15,20 +15,16 @@
 
 static void pin_members(struct json_writer *w, const struct earlier *pin)
 {
-    json_key(w, "name");
-    json_string(w, pin->name);
-    json_key(w, "revision");
-    json_integer(w, pin->value->revision);
-    json_key(w, "memory_bytes");
-    json_integer(w, pin->bytes);
+    json_put_string(w, "name", pin->name);
+    json_put_integer(w, "revision", pin->value->revision);
+    json_put_integer(w, "memory_bytes", pin->bytes);
 }
 
 static void pin_object(struct json_writer *w, const struct locale *locale,
                        const struct earlier *pin)
 {
     json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, locale->id);
+    json_put_string(w, "locale", locale->id);
     pin_members(w, pin);
     json_end_object(w);
 }
@@ -58,8 +54,7 @@ enum err_code pins_get_answer(struct call *call, struct err *err)
     if (options_open_query(call, NULL, err))
         return err->code;
     call_begin_answer(call);
-    json_key(w, "pins");
-    json_begin_array(w);
+    json_put_array(w, "pins");
     for (size_t i = 0; pins && i < pins->count; i++) {
         json_begin_object(w);
         pin_members(w, &pins->at[i]);

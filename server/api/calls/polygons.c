@@ -321,10 +321,8 @@ static void encode(struct json_writer *w, const struct world_outcome *outcome,
 
     (void)import;
     encode_locale_open(w, outcome->locale, true, &(struct imported){.mesh = outcome->import});
-    json_key(w, "layer");
-    json_string(w, outcome->layer->id);
-    json_key(w, "added");
-    json_begin_array(w);
+    json_put_string(w, "layer", outcome->layer->id);
+    json_put_array(w, "added");
     for (size_t i = outcome->first_polygon; i < set->polygon_count; i++) {
         if (set->starts[i] < set->starts[i + 1])
             json_integer(w, i);
@@ -332,13 +330,11 @@ static void encode(struct json_writer *w, const struct world_outcome *outcome,
             json_null(w);
     }
     json_end_array(w);
-    json_key(w, "removed");
-    json_begin_array(w);
+    json_put_array(w, "removed");
     for (size_t i = 0; i < edit->removed_count; i++)
         json_integer(w, edit->removed[i]);
     json_end_array(w);
-    json_key(w, "polygons");
-    json_integer(w, polygon_set_count(set));
+    json_put_integer(w, "polygons", polygon_set_count(set));
     json_end_object(w);
 }
 

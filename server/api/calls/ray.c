@@ -122,18 +122,13 @@ static void encode_box(struct json_writer *w, uint32_t level, const uint32_t *pl
                        struct box3 bounds, bool is_entered)
 {
     json_begin_object(w);
-    json_key(w, "level");
-    json_integer(w, level);
+    json_put_integer(w, "level", level);
     if (place) {
-        json_key(w, "column");
-        json_integer(w, place[0]);
-        json_key(w, "row");
-        json_integer(w, place[1]);
+        json_put_integer(w, "column", place[0]);
+        json_put_integer(w, "row", place[1]);
     }
-    json_key(w, "bounds");
-    json_box3(w, bounds);
-    json_key(w, "entered");
-    json_boolean(w, is_entered);
+    json_put_box3(w, "bounds", bounds);
+    json_put_boolean(w, "entered", is_entered);
     json_end_object(w);
 }
 
@@ -148,18 +143,15 @@ static void encode_mesh_trace(struct json_writer *w, const struct layer *layer,
     struct mesh_axes axes = layer_mesh_axes(layer);
 
     json_begin_object(w);
-    json_key(w, "layer");
-    json_string(w, layer->id);
+    json_put_string(w, "layer", layer->id);
     json_key(w, "frame");
     encode_axes(w, &axes);
-    json_key(w, "boxes");
-    json_begin_array(w);
+    json_put_array(w, "boxes");
     for (uint32_t i = 0; i < lesser(trace->box_count, trace->box_capacity); i++)
         encode_box(w, trace->boxes[i].level, NULL, trace->boxes[i].bounds,
                    trace->boxes[i].is_entered);
     json_end_array(w);
-    json_key(w, "polygons");
-    json_begin_array(w);
+    json_put_array(w, "polygons");
     for (uint32_t i = 0; i < lesser(trace->polygon_count, trace->polygon_capacity); i++)
         json_integer(w, trace->polygons[i]);
     json_end_array(w);
@@ -200,27 +192,22 @@ static void encode_trace(struct json_writer *w, const struct ray_options *option
     bool is_cut =
         trace->box_count > trace->box_capacity || trace->cell_count > trace->cell_capacity;
 
-    json_key(w, "trace");
-    json_begin_object(w);
-    json_key(w, "boxes");
-    json_begin_array(w);
+    json_put_object(w, "trace");
+    json_put_array(w, "boxes");
     for (uint32_t i = 0; i < lesser(trace->box_count, trace->box_capacity); i++) {
         const struct ray_trace_box *box = &trace->boxes[i];
 
         encode_box(w, box->level, (uint32_t[]){box->column, box->row}, box->bounds, box->entered);
     }
     json_end_array(w);
-    json_key(w, "cells");
-    json_begin_array(w);
+    json_put_array(w, "cells");
     for (uint32_t i = 0; i < lesser(trace->cell_count, trace->cell_capacity); i++)
         encode_cell(w, trace->cells[i]);
     json_end_array(w);
-    json_key(w, "meshes");
-    json_begin_array(w);
+    json_put_array(w, "meshes");
     is_cut |= encode_mesh_traces(w, &options->choice, ray, room);
     json_end_array(w);
-    json_key(w, "truncated");
-    json_boolean(w, is_cut);
+    json_put_boolean(w, "truncated", is_cut);
     json_end_object(w);
 }
 
@@ -308,8 +295,7 @@ static void encode_all(struct call *call, const struct ray_options *options, con
     size_t count = why ? 0 : locale_ray_all(&options->choice, ray, options->hits_max, hits);
     struct json_writer *w = &call->out;
 
-    json_key(w, "hits");
-    json_begin_array(w);
+    json_put_array(w, "hits");
     for (size_t i = 0; i < count; i++) {
         char *at = json_open_room(w, RAY_BYTES), *begin;
 
@@ -326,10 +312,8 @@ static void encode_all(struct call *call, const struct ray_options *options, con
     json_end_array(w);
     if (!why)
         return;
-    json_key(w, "status");
-    json_string(w, "invalid");
-    json_key(w, "detail");
-    json_string(w, why);
+    json_put_string(w, "status", "invalid");
+    json_put_string(w, "detail", why);
 }
 
 static enum err_code answer_all(struct call *call, const struct ray_options *options,

@@ -222,8 +222,7 @@ static enum err_code write_json(struct call *call, const struct samples_request 
 
     json_init(&w, sink);
     json_begin_object(&w);
-    json_key(&w, "samples");
-    json_begin_array(&w);
+    json_put_array(&w, "samples");
     for (uint32_t j = 0; j < rows; j++) {
         char *at = json_open_room(&w, (size_t)cols * forms[SAMPLES_JSON].bytes);
 

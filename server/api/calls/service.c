@@ -17,41 +17,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put(struct json_writer *w, const char *key, uint64_t value)
-{
-    json_key(w, key);
-    json_integer(w, value);
-}
-
 static void stats_of_group(struct json_writer *w, const char *key, enum counter_group group,
                            const struct numbers *numbers)
 {
-    json_key(w, key);
-    json_begin_object(w);
+    json_put_object(w, key);
     counters_json(w, group, numbers);
     json_end_object(w);
 }
 
 static void stats_of_store(struct json_writer *w, const struct numbers *numbers)
 {
-    json_key(w, "store");
     if (!numbers->has_store) {
-        json_null(w);
+        json_put_null(w, "store");
         return;
     }
-    json_begin_object(w);
-    json_key(w, "read_only");
-    json_boolean(w, numbers->store.is_read_only);
-    json_key(w, "reason");
-    json_string_or_null(w, numbers->store.is_read_only ? numbers->store.reason : NULL);
+    json_put_object(w, "store");
+    json_put_boolean(w, "read_only", numbers->store.is_read_only);
+    json_put_string_or_null(w, "reason",
+                            numbers->store.is_read_only ? numbers->store.reason : NULL);
     counters_json(w, COUNTERS_STORE, numbers);
     json_end_object(w);
-}
-
-static void put_string(struct json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    json_string(w, text);
 }
 
 enum err_code calls_get_answer(struct call *call, struct err *err)
@@ -61,15 +46,14 @@ enum err_code calls_get_answer(struct call *call, struct err *err)
     if (options_open_query(call, NULL, err))
         return err->code;
     json_begin_object(w);
-    put_string(w, "version", KOTA_VERSION);
-    json_key(w, "calls");
-    json_begin_array(w);
+    json_put_string(w, "version", KOTA_VERSION);
+    json_put_array(w, "calls");
     for (size_t i = 0; i < api_route_count; i++) {
         json_begin_object(w);
-        put_string(w, "name", api_routes[i].name);
-        put_string(w, "method", route_method_word(api_routes[i].http.method));
-        put_string(w, "path", api_routes[i].http.pattern);
-        put_string(w, "summary", api_routes[i].summary);
+        json_put_string(w, "name", api_routes[i].name);
+        json_put_string(w, "method", route_method_word(api_routes[i].http.method));
+        json_put_string(w, "path", api_routes[i].http.pattern);
+        json_put_string(w, "summary", api_routes[i].summary);
         json_end_object(w);
     }
     json_end_array(w);
@@ -101,8 +85,7 @@ static void stats_of_loops(struct json_writer *w, const struct api *api)
     const size_t count = server ? http_server_loops(server) : 0;
     struct numbers loop = {.http = {0}};
 
-    json_key(w, "loops");
-    json_begin_array(w);
+    json_put_array(w, "loops");
     for (size_t i = 0; i < count; i++) {
         http_server_loop_counters(server, i, &loop.http);
         json_begin_object(w);
@@ -114,13 +97,12 @@ static void stats_of_loops(struct json_writer *w, const struct api *api)
 
 static void stats_of_http(struct json_writer *w, const struct numbers *numbers)
 {
-    json_key(w, "http");
-    json_begin_object(w);
+    json_put_object(w, "http");
     counters_json(w, COUNTERS_HTTP, numbers);
-    json_key(w, "streams_ended");
-    json_begin_object(w);
+    json_put_object(w, "streams_ended");
     for (int i = 0; i < HTTP_STREAM_ENDS; i++)
-        put(w, numbers_stream_end((enum http_stream_end)i), numbers->http.streams_ended[i]);
+        json_put_integer(w, numbers_stream_end((enum http_stream_end)i),
+                         numbers->http.streams_ended[i]);
     json_end_object(w);
     json_end_object(w);
 }
@@ -129,22 +111,18 @@ static void stats_of_device(struct json_writer *w, const struct numbers *numbers
 {
     const struct device_info *device = &numbers->sand.device;
 
-    json_key(w, "device");
-    json_begin_object(w);
-    json_key(w, "state");
-    json_string(w, device->engine[0] != '\0' ? "open" : device->is_coming ? "closed" : "none");
-    json_key(w, "engine");
-    json_string_or_null(w, device->engine);
-    json_key(w, "name");
-    json_string_or_null(w, device->engine[0] != '\0' ? device->name : NULL);
-    json_key(w, "software");
-    json_boolean(w, device->is_software);
-    json_key(w, "reason");
-    json_string_or_null(w, device->reason);
+    json_put_object(w, "device");
+    json_put_string(w, "state",
+                    device->engine[0] != '\0' ? "open"
+                    : device->is_coming       ? "closed"
+                                              : "none");
+    json_put_string_or_null(w, "engine", device->engine);
+    json_put_string_or_null(w, "name", device->engine[0] != '\0' ? device->name : NULL);
+    json_put_boolean(w, "software", device->is_software);
+    json_put_string_or_null(w, "reason", device->reason);
     counters_json(w, COUNTERS_DEVICE, numbers);
-    json_key(w, "material");
-    json_string(w, material_name(device->config.material));
-    put(w, "granules_max", device->config.granules_max);
+    json_put_string(w, "material", material_name(device->config.material));
+    json_put_integer(w, "granules_max", device->config.granules_max);
     json_end_object(w);
 }
 
@@ -157,15 +135,13 @@ static void stats_of_passes(struct json_writer *w, const struct numbers *numbers
 #undef PASS_KEY
     };
 
-    json_key(w, "passes");
     if (strcmp(numbers->sand.device.engine, "gl") != 0) {
-        json_null(w);
+        json_put_null(w, "passes");
         return;
     }
-    json_begin_object(w);
+    json_put_object(w, "passes");
     for (int pass = 0; pass < SAND_PASS_COUNT; pass++) {
-        json_key(w, keys[pass]);
-        json_number(w, numbers->sand.patches.pass_ms[scale][pass]);
+        json_put_number(w, keys[pass], numbers->sand.patches.pass_ms[scale][pass]);
     }
     json_end_object(w);
 }
@@ -174,14 +150,12 @@ static void stats_of_scale(struct json_writer *w, const struct numbers *numbers,
 {
     const struct manager_stats *patches = &numbers->sand.patches;
 
-    json_key(w, scale_name((enum granular_scale)scale));
-    json_begin_object(w);
-    json_key(w, "pool");
-    json_boolean(w, numbers->sand.has_pool[scale]);
-    put(w, "slots", patches->slots[scale]);
-    put(w, "used", patches->used[scale]);
-    put(w, "steps", patches->steps[scale]);
-    put(w, "particle_steps", patches->particle_steps[scale]);
+    json_put_object(w, scale_name((enum granular_scale)scale));
+    json_put_boolean(w, "pool", numbers->sand.has_pool[scale]);
+    json_put_integer(w, "slots", patches->slots[scale]);
+    json_put_integer(w, "used", patches->used[scale]);
+    json_put_integer(w, "steps", patches->steps[scale]);
+    json_put_integer(w, "particle_steps", patches->particle_steps[scale]);
     numbers_put_phases(w, patches->phase_ms[scale]);
     stats_of_passes(w, numbers, scale);
     json_end_object(w);
@@ -191,27 +165,18 @@ static void stats_of_sand(struct json_writer *w, const struct numbers *numbers)
 {
     const struct manager_stats *patches = &numbers->sand.patches;
 
-    json_key(w, "patches");
-    json_begin_object(w);
+    json_put_object(w, "patches");
     stats_of_device(w, numbers);
     counters_json(w, COUNTERS_PATCHES, numbers);
-    json_key(w, "states");
-    json_begin_object(w);
+    json_put_object(w, "states");
     for (int state = 0; state < PATCH_STATES; state++)
-        put(w, patch_state_name((enum patch_state)state), patches->states[state]);
+        json_put_integer(w, patch_state_name((enum patch_state)state), patches->states[state]);
     json_end_object(w);
-    json_key(w, "scales");
-    json_begin_object(w);
+    json_put_object(w, "scales");
     for (int scale = 0; scale < SCALE_COUNT; scale++)
         stats_of_scale(w, numbers, scale);
     json_end_object(w);
     json_end_object(w);
-}
-
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    json_string_or_null(w, text);
 }
 
 static void put_nodes(struct json_writer *w, struct world *world)
@@ -222,16 +187,14 @@ static void put_nodes(struct json_writer *w, struct world *world)
 
     if (cluster_nodes(world_log(world), &nodes, &count, &err) != ERR_OK)
         count = 0;
-    json_key(w, "nodes");
-    json_begin_array(w);
+    json_put_array(w, "nodes");
     for (size_t i = 0; i < count; i++) {
         json_begin_object(w);
-        json_key(w, "id");
-        json_string(w, nodes[i].id);
-        put_text(w, "url", nodes[i].url);
-        put_text(w, "locales", nodes[i].locales);
-        put(w, "patch_slots", nodes[i].patch_slots);
-        put(w, "patches", nodes[i].patches);
+        json_put_string(w, "id", nodes[i].id);
+        json_put_string_or_null(w, "url", nodes[i].url);
+        json_put_string_or_null(w, "locales", nodes[i].locales);
+        json_put_integer(w, "patch_slots", nodes[i].patch_slots);
+        json_put_integer(w, "patches", nodes[i].patches);
         json_end_object(w);
     }
     json_end_array(w);
@@ -242,19 +205,16 @@ static void stats_of_cluster(struct json_writer *w, struct api *api, const struc
 {
     const struct world_shared *shared = &numbers->shared;
 
-    json_key(w, "cluster");
     if (!numbers->is_shared) {
-        json_null(w);
+        json_put_null(w, "cluster");
         return;
     }
-    json_begin_object(w);
-    put_text(w, "identity", shared->identity);
-    json_key(w, "node");
-    json_string(w, shared->node);
-    json_key(w, "away");
-    json_boolean(w, numbers->log.is_away);
+    json_put_object(w, "cluster");
+    json_put_string_or_null(w, "identity", shared->identity);
+    json_put_string(w, "node", shared->node);
+    json_put_boolean(w, "away", numbers->log.is_away);
     node_put_staleness(w, numbers->staleness_s);
-    put_text(w, "reason", shared->reason);
+    json_put_string_or_null(w, "reason", shared->reason);
     counters_json(w, COUNTERS_CLUSTER, numbers);
     put_nodes(w, api->world);
     json_end_object(w);
@@ -269,19 +229,15 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
         return err->code;
     numbers_read(call->api, &numbers);
     json_begin_object(w);
-    json_key(w, "version");
-    json_string(w, KOTA_VERSION);
-    json_key(w, "state");
-    json_string(w, api_state_word(call->api));
-    json_key(w, "uptime_s");
-    json_number(w, numbers.uptime_s);
-    put(w, "resident_bytes", numbers.resident_bytes);
-    json_key(w, "simd");
-    json_string(w, simd_level_name(simd_level()));
+    json_put_string(w, "version", KOTA_VERSION);
+    json_put_string(w, "state", api_state_word(call->api));
+    json_put_number(w, "uptime_s", numbers.uptime_s);
+    json_put_integer(w, "resident_bytes", numbers.resident_bytes);
+    json_put_string(w, "simd", simd_level_name(simd_level()));
     stats_of_group(w, "world", COUNTERS_WORLD, &numbers);
     stats_of_store(w, &numbers);
     stats_of_cluster(w, call->api, &numbers);
-    put(w, "items_in_flight", numbers.items_in_flight);
+    json_put_integer(w, "items_in_flight", numbers.items_in_flight);
     stats_of_group(w, "tile_cache", COUNTERS_TILES, &numbers);
     stats_of_group(w, "light_cache", COUNTERS_LIGHTS, &numbers);
     stats_of_group(w, "watches", COUNTERS_WATCHES, &numbers);
@@ -298,8 +254,7 @@ enum err_code livez_get_answer(struct call *call, struct err *err)
     (void)err;
     call_header(call, "Cache-Control", "no-store");
     json_begin_object(&call->out);
-    json_key(&call->out, "status");
-    json_string(&call->out, "ok");
+    json_put_string(&call->out, "status", "ok");
     json_end_object(&call->out);
     return ERR_OK;
 }

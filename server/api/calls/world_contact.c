@@ -88,8 +88,7 @@ static enum err_code answer_points(struct call *call, const struct contact_terms
         last_locales_open(call, batch.count, "points", &last, err))
         return err->code;
     json_begin_object(&call->out);
-    json_key(&call->out, "results");
-    json_begin_array(&call->out);
+    json_put_array(&call->out, "results");
     for (size_t i = 0; i < batch.count; i++) {
         const double *p = batch.numbers + 3 * i;
         struct vec3 point = {p[0], p[1], p[2]};
@@ -184,24 +183,17 @@ static void encode_footprint(struct json_writer *w, const struct footprint *foot
 {
     json_begin_object(w);
     footprint_members(w, standing->status, footprint, &standing->plane);
-    json_key(w, "locale");
-    encode_id(w, only_locale(standing, footprint->count));
-    json_key(w, "revision");
-    encode_revision(w, only_locale(standing, footprint->count));
-    json_key(w, "locales");
-    json_begin_array(w);
+    encode_locale_members(w, only_locale(standing, footprint->count));
+    json_put_array(w, "locales");
     for (size_t k = 0; k < footprint->count; k++)
         encode_id(w, standing->locales[k]);
     json_end_array(w);
-    json_key(w, "revisions");
-    json_begin_array(w);
+    json_put_array(w, "revisions");
     for (size_t k = 0; k < footprint->count; k++)
         encode_revision(w, standing->locales[k]);
     json_end_array(w);
-    if (hint_is_unknown) {
-        json_key(w, "hint");
-        json_string(w, "unknown");
-    }
+    if (hint_is_unknown)
+        json_put_string(w, "hint", "unknown");
     json_end_object(w);
 }
 
@@ -216,8 +208,7 @@ static enum err_code answer_footprints(struct call *call, const struct contact_t
         last_locales_open(call, tokens[array].count, "footprints", &last, err))
         return err->code;
     json_begin_object(&call->out);
-    json_key(&call->out, "results");
-    json_begin_array(&call->out);
+    json_put_array(&call->out, "results");
     item = array + 1;
     for (size_t i = 0; i < tokens[array].count; i++, item = tokens[item].next) {
         struct footprint footprint;

@@ -105,8 +105,7 @@ enum err_code world_ray_post_answer(struct call *call, struct err *err)
         option_batch(call, &json_shape_rays, &batch, err))
         return err->code;
     json_begin_object(&call->out);
-    json_key(&call->out, "results");
-    json_begin_array(&call->out);
+    json_put_array(&call->out, "results");
     for (size_t i = 0; i < batch.count; i++) {
         const double *in = batch.numbers + i * json_shape_rays.stride;
         const struct ray ray = {{in[0], in[1], in[2]}, {in[3], in[4], in[5]}, in[6]};

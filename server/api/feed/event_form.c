@@ -40,10 +40,8 @@ static struct json_writer json_at(struct json_buffer *data, char *out)
 static void put_change(struct json_writer *w, const struct feed_event *event)
 {
     json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, event->locale);
-    json_key(w, "revision");
-    json_integer(w, event->revision);
+    json_put_string(w, "locale", event->locale);
+    json_put_integer(w, "revision", event->revision);
     json_key(w, "rect");
     if (event->has_rect)
         encode_rect(w, &event->rect);
@@ -54,10 +52,8 @@ static void put_change(struct json_writer *w, const struct feed_event *event)
         json_box3(w, event->bounds);
     else
         json_null(w);
-    json_key(w, "source");
-    json_string(w, event->source);
-    json_key(w, "layer");
-    json_string_or_null(w, event->layer);
+    json_put_string(w, "source", event->source);
+    json_put_string_or_null(w, "layer", event->layer);
     json_end_object(w);
 }
 
@@ -117,12 +113,9 @@ static size_t text_pose(const struct move_event *event, char *out)
     struct json_writer w = json_at(&data, out + at);
 
     json_begin_object(&w);
-    json_key(&w, "locale");
-    json_string(&w, event->locale);
-    json_key(&w, "layer");
-    json_string(&w, event->layer);
-    json_key(&w, "transform_seq");
-    json_integer(&w, event->transform_seq);
+    json_put_string(&w, "locale", event->locale);
+    json_put_string(&w, "layer", event->layer);
+    json_put_integer(&w, "transform_seq", event->transform_seq);
     encode_pose_members(&w, &event->motion.pose);
     json_end_object(&w);
     json_finish(&w);
@@ -137,20 +130,13 @@ static size_t text_patch(const struct patch_report *report, const char *change, 
     struct json_writer w = json_at(&data, out + at);
 
     json_begin_object(&w);
-    json_key(&w, "locale");
-    json_string(&w, report->locale);
-    json_key(&w, "patch");
-    json_integer(&w, report->number);
-    json_key(&w, "layer");
-    json_string(&w, report->layer);
-    json_key(&w, "change");
-    json_string(&w, change);
-    json_key(&w, "state");
-    json_string(&w, patch_state_name(report->state));
-    json_key(&w, "bounds");
-    json_box3(&w, patch_report_bounds(report));
-    json_key(&w, "bodies");
-    json_begin_array(&w);
+    json_put_string(&w, "locale", report->locale);
+    json_put_integer(&w, "patch", report->number);
+    json_put_string(&w, "layer", report->layer);
+    json_put_string(&w, "change", change);
+    json_put_string(&w, "state", patch_state_name(report->state));
+    json_put_box3(&w, "bounds", patch_report_bounds(report));
+    json_put_array(&w, "bodies");
     for (uint32_t i = 0; i < report->body_count; i++)
         if (!report->bodies[i].is_removed)
             json_integer(&w, i);

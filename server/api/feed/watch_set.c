@@ -356,12 +356,9 @@ static bool cut_error(const struct err *error, struct watch_answer *out, size_t 
 
     json_init(&w, json_sink_of_buffer(&buffer));
     json_begin_object(&w);
-    json_key(&w, "status");
-    json_integer(&w, (uint64_t)err_http_status(error->code));
-    json_key(&w, "code");
-    json_string(&w, err_word(error->code));
-    json_key(&w, "detail");
-    json_string(&w, error->msg);
+    json_put_integer(&w, "status", (uint64_t)err_http_status(error->code));
+    json_put_string(&w, "code", err_word(error->code));
+    json_put_string(&w, "detail", error->msg);
     json_end_object(&w);
     is_kept = json_finish(&w);
     for (size_t i = 0; i < count && is_kept; i++) {

@@ -101,14 +101,10 @@ const char *watch_name(const struct watch *watch)
 void watch_encode(struct json_writer *w, struct watch *watch)
 {
     pthread_mutex_lock(&watch->state);
-    json_key(w, "watch");
-    json_string(w, watch->name);
-    json_key(w, "locale");
-    json_string(w, watch->locale_id);
-    json_key(w, "revision");
-    json_integer(w, watch->revision);
-    json_key(w, "items");
-    json_integer(w, watch->live);
+    json_put_string(w, "watch", watch->name);
+    json_put_string(w, "locale", watch->locale_id);
+    json_put_integer(w, "revision", watch->revision);
+    json_put_integer(w, "items", watch->live);
     pthread_mutex_unlock(&watch->state);
 }
 

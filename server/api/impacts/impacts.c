@@ -47,36 +47,21 @@
 static void encode_fate(struct json_writer *w, const struct fate *fate)
 {
     json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, fate->locale);
-    json_key(w, "impact");
-    json_integer(w, fate->number);
-    json_key(w, "state");
-    json_string(w, fate->is_written ? "written" : "accepted");
-    json_key(w, "how");
-    json_string_or_null(w, fate->layer[0] ? fate->is_refined ? "patch" : "crater" : NULL);
-    json_key(w, "patch");
-    if (fate->patch)
-        json_integer(w, fate->patch);
-    else
-        json_null(w);
-    json_key(w, "revision");
-    json_integer(w, fate->revision);
-    json_key(w, "layer");
-    json_string_or_null(w, fate->layer);
+    json_put_string(w, "locale", fate->locale);
+    json_put_integer(w, "impact", fate->number);
+    json_put_string(w, "state", fate->is_written ? "written" : "accepted");
+    json_put_string_or_null(w, "how",
+                            fate->layer[0] ? fate->is_refined ? "patch" : "crater" : NULL);
+    json_put_integer_or_null(w, "patch", fate->patch != 0, fate->patch);
+    json_put_integer(w, "revision", fate->revision);
+    json_put_string_or_null(w, "layer", fate->layer);
     json_key(w, "rect");
     encode_rect(w, &fate->rect);
-    json_key(w, "point");
-    if (isnan(fate->point[0])) {
-        json_null(w);
-    } else {
-        json_begin_array(w);
-        for (int i = 0; i < 3; i++)
-            json_number(w, fate->point[i]);
-        json_end_array(w);
-    }
-    json_key(w, "reason");
-    json_string_or_null(w, fate->reason);
+    if (isnan(fate->point[0]))
+        json_put_null(w, "point");
+    else
+        json_put_numbers(w, "point", fate->point, 3);
+    json_put_string_or_null(w, "reason", fate->reason);
     json_end_object(w);
 }
 

@@ -31,8 +31,7 @@ struct question {
 
 static void numbers(struct json_writer *w, const char *key, const double *values, size_t count)
 {
-    json_key(w, key);
-    json_begin_array(w);
+    json_put_array(w, key);
     for (size_t i = 0; i < count; i++)
         json_number(w, values[i]);
     json_end_array(w);
@@ -40,8 +39,7 @@ static void numbers(struct json_writer *w, const char *key, const double *values
 
 static void text(struct json_writer *w, const char *key, const char *value)
 {
-    json_key(w, key);
-    json_string(w, value);
+    json_put_string(w, key, value);
 }
 
 /* The options that are not the defaults, after the one that always is there. */
@@ -82,27 +80,22 @@ static void write(struct call *call, const struct question *asked, const struct 
     json_begin_object(w);
     text(w, "tilejson", "3.0.0");
     text(w, "name", title);
-    json_key(w, "tiles");
-    json_begin_array(w);
+    json_put_array(w, "tiles");
     json_string(w, address);
     json_end_array(w);
-    json_key(w, "minzoom");
-    json_integer(w, 0);
-    json_key(w, "maxzoom");
-    json_integer(w, zoom);
+    json_put_integer(w, "minzoom", 0);
+    json_put_integer(w, "maxzoom", zoom);
     numbers(w, "bounds",
             (double[]){is_around ? -180 : box.west_deg, fmax(box.south_deg, -MERCATOR_LAT_DEG),
                        is_around ? 180 : box.east_deg, fmin(box.north_deg, MERCATOR_LAT_DEG)},
             4);
     numbers(w, "center", (double[]){middle_lng, middle_lat, zoom > 2 ? zoom - 2 : 0}, 3);
     text(w, "scheme", "xyz");
-    json_key(w, "tileSize");
-    json_integer(w, 256);
+    json_put_integer(w, "tileSize", 256);
     if (!asked->style)
         text(w, "encoding", encodings[asked->encoding]);
     text(w, "attribution", "");
-    json_key(w, "revision");
-    json_integer(w, locale->revision);
+    json_put_integer(w, "revision", locale->revision);
     json_end_object(w);
 }
 

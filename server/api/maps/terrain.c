@@ -84,16 +84,14 @@ static void write_range(struct json_writer *w, const struct tile_range *range)
 
     json_begin_object(w);
     for (int i = 0; i < 4; i++) {
-        json_key(w, names[i]);
-        json_integer(w, values[i]);
+        json_put_integer(w, names[i], values[i]);
     }
     json_end_object(w);
 }
 
 static void text(struct json_writer *w, const char *key, const char *value)
 {
-    json_key(w, key);
-    json_string(w, value);
+    json_put_string(w, key, value);
 }
 
 static void write_layer(struct call *call, const struct map_ground *ground, const char *layer)
@@ -115,28 +113,22 @@ static void write_layer(struct call *call, const struct map_ground *ground, cons
     text(w, "version", words);
     text(w, "scheme", "tms");
     text(w, "projection", "EPSG:4326");
-    json_key(w, "tiles");
-    json_begin_array(w);
+    json_put_array(w, "tiles");
     snprintf(words, sizeof words, "{z}/{x}/{y}.terrain?v=%llu%s%s%s",
              (unsigned long long)locale->revision, layer[0] ? "&layer=" : "", layer, earlier);
     json_string(w, words);
     json_end_array(w);
-    json_key(w, "extensions");
-    json_begin_array(w);
+    json_put_array(w, "extensions");
     json_string(w, "octvertexnormals");
     json_string(w, "metadata");
     json_end_array(w);
-    json_key(w, "minzoom");
-    json_integer(w, 0);
-    json_key(w, "maxzoom");
-    json_integer(w, last_zoom(ground));
-    json_key(w, "bounds");
-    json_begin_array(w);
+    json_put_integer(w, "minzoom", 0);
+    json_put_integer(w, "maxzoom", last_zoom(ground));
+    json_put_array(w, "bounds");
     for (int i = 0; i < 4; i++)
         json_number(w, bounds[i]);
     json_end_array(w);
-    json_key(w, "available");
-    json_begin_array(w);
+    json_put_array(w, "available");
     for (uint32_t z = 0; z <= last_zoom(ground); z++) {
         struct tile_range ranges[2];
         size_t count = ranges_of(ground, z, ranges);
@@ -148,8 +140,7 @@ static void write_layer(struct call *call, const struct map_ground *ground, cons
     }
     json_end_array(w);
     /* without it CesiumJS takes no tile that has metadata */
-    json_key(w, "metadataAvailability");
-    json_integer(w, METADATA_LEVELS);
+    json_put_integer(w, "metadataAvailability", METADATA_LEVELS);
     text(w, "attribution", "");
     json_end_object(w);
 }

@@ -74,8 +74,7 @@ static void write_transform(struct json_writer *w, const struct matrix *m)
 {
     const struct vec3 columns[] = {m->x, m->y, m->z, m->at};
 
-    json_key(w, "transform");
-    json_begin_array(w);
+    json_put_array(w, "transform");
     for (int i = 0; i < 4; i++) {
         json_number(w, columns[i].x);
         json_number(w, columns[i].y);
@@ -92,10 +91,8 @@ static void write_box(struct json_writer *w, const struct box3 *box)
     const double values[] = {middle.x, middle.y, middle.z, half.x, 0, 0,
                              0,        half.y,   0,        0,      0, half.z};
 
-    json_key(w, "boundingVolume");
-    json_begin_object(w);
-    json_key(w, "box");
-    json_begin_array(w);
+    json_put_object(w, "boundingVolume");
+    json_put_array(w, "box");
     for (int i = 0; i < 12; i++)
         json_number(w, values[i]);
     json_end_array(w);
@@ -119,10 +116,8 @@ static void write_child(struct call *call, const struct layer *layer)
         write_transform(w, &pose);
     }
     write_box(w, &box);
-    json_key(w, "geometricError");
-    json_number(w, 0);
-    json_key(w, "content");
-    json_begin_object(w);
+    json_put_number(w, "geometricError", 0);
+    json_put_object(w, "content");
     json_key(w, "uri");
     snprintf(uri, sizeof uri, "%s.glb?v=%llu%s", layer->id,
              (unsigned long long)call->locale->revision, earlier);
@@ -168,23 +163,16 @@ enum err_code tileset_get_answer(struct call *call, struct err *err)
         to_earth(&map, (struct vec2){(box.min.x + box.max.x) / 2, (box.min.y + box.max.y) / 2});
     call_header(call, "Cache-Control", "no-cache");
     json_begin_object(w);
-    json_key(w, "asset");
-    json_begin_object(w);
-    json_key(w, "version");
-    json_string(w, "1.1");
+    json_put_object(w, "asset");
+    json_put_string(w, "version", "1.1");
     json_end_object(w);
-    json_key(w, "geometricError");
-    json_number(w, size_m);
-    json_key(w, "root");
-    json_begin_object(w);
+    json_put_number(w, "geometricError", size_m);
+    json_put_object(w, "root");
     write_transform(w, &transform);
     write_box(w, &box);
-    json_key(w, "geometricError");
-    json_number(w, size_m);
-    json_key(w, "refine");
-    json_string(w, "ADD");
-    json_key(w, "children");
-    json_begin_array(w);
+    json_put_number(w, "geometricError", size_m);
+    json_put_string(w, "refine", "ADD");
+    json_put_array(w, "children");
     for (size_t i = 0; i < locale->layer_count; i++)
         if (locale->layers[i]->kind == LAYER_MESH)
             write_child(call, locale->layers[i]);

@@ -156,12 +156,6 @@ struct asked {
     bool is_full;
 };
 
-static void text_or_null(struct json_writer *w, const char *key, const char *text)
-{
-    json_key(w, key);
-    json_string_or_null(w, text);
-}
-
 static bool is_asked(const struct asked *asked, const struct store_past *row)
 {
     const struct sample_rect *a = &asked->rect, *b = &row->rect;
@@ -192,15 +186,14 @@ static bool take(void *context, const struct store_past *row, struct err *err)
     }
     past_write_time(row->time_ms, time);
     json_begin_object(w);
-    json_key(w, "revision");
-    json_integer(w, row->revision);
-    text_or_null(w, "author", row->author);
-    text_or_null(w, "note", row->note);
+    json_put_integer(w, "revision", row->revision);
+    json_put_string_or_null(w, "author", row->author);
+    json_put_string_or_null(w, "note", row->note);
     json_key(w, "rect");
     encode_rect(w, row->has_rect ? &row->rect : &none);
-    text_or_null(w, "time", time);
-    text_or_null(w, "layer", row->layer);
-    text_or_null(w, "source", row->source);
+    json_put_string_or_null(w, "time", time);
+    json_put_string_or_null(w, "layer", row->layer);
+    json_put_string_or_null(w, "source", row->source);
     json_end_object(w);
     asked->count++;
     asked->last = row->revision;
@@ -246,9 +239,8 @@ static void put_next(struct call *call, const struct asked *asked)
     char next[512], more[128] = "";
     int length;
 
-    json_key(&call->out, "next");
     if (!asked->is_full) {
-        json_null(&call->out);
+        json_put_null(&call->out, "next");
         return;
     }
     if (asked->is_newest_first)
@@ -267,7 +259,7 @@ static void put_next(struct call *call, const struct asked *asked)
     if (asked->has_rect)
         snprintf(next + length, sizeof next - (size_t)length, "&rect=%u,%u,%u,%u",
                  asked->rect.column, asked->rect.row, asked->rect.cols, asked->rect.rows);
-    json_string(&call->out, next);
+    json_put_string(&call->out, "next", next);
 }
 
 enum err_code history_get_answer(struct call *call, struct err *err)
@@ -285,14 +277,13 @@ enum err_code history_get_answer(struct call *call, struct err *err)
         question.upto = asked.before - 1;
     question.is_newest_first = asked.is_newest_first;
     call_begin_answer(call);
-    json_key(w, "history");
-    json_begin_array(w);
+    json_put_array(w, "history");
     if (world_history(call->api->world, &question, &held, take, &asked, err))
         return err->code;
     json_end_array(w);
     put_next(call, &asked);
-    json_key(w, "held_since");
-    json_integer(w, held < call->locale->revision ? held : call->locale->revision);
+    json_put_integer(w, "held_since",
+                     held < call->locale->revision ? held : call->locale->revision);
     json_end_object(w);
     return ERR_OK;
 }

@@ -50,19 +50,14 @@ static void encode(struct json_writer *w, const struct world_outcome *outcome,
     revert_plan_conflicts(outcome->revert, add_run, set);
     rect_set_finish(set);
     json_begin_object(w);
-    json_key(w, "locale");
-    json_string(w, outcome->locale->id);
-    json_key(w, "revision");
-    json_integer(w, outcome->locale->revision);
+    encode_locale_members(w, outcome->locale);
     json_key(w, "rect");
     encode_rect(w, &outcome->rect);
-    json_key(w, "conflicts");
-    json_begin_array(w);
+    json_put_array(w, "conflicts");
     for (size_t i = 0; i < set->count; i++)
         encode_rect(w, &set->rects[i]);
     json_end_array(w);
-    json_key(w, "not_reverted");
-    json_begin_array(w);
+    json_put_array(w, "not_reverted");
     for (size_t i = 0; i < count; i++)
         json_integer(w, left[i]);
     json_end_array(w);
