@@ -109,11 +109,9 @@ static enum err_code call_open(struct call *call, struct http_request *request,
     /* probes read nothing of the world, and their own listener pins nothing */
     if (!call->snapshot && !http_request_route(request)->is_probe)
         return err_set(err, ERR_NOT_READY, "no snapshot could be pinned");
-    if (count > CALL_QUERY_MAX) {
-        err_limit(err, ERR_BAD_INPUT, CALL_QUERY_MAX, (double)count,
-                  "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
-        return err_at(err, "query");
-    }
+    if (count > CALL_QUERY_MAX)
+        return err_limit_at(err, ERR_BAD_INPUT, "query", CALL_QUERY_MAX, (double)count,
+                            "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
     call->may_have_note = api_is_write(call->api, http_request_route(request));
     for (size_t i = 0; i < count; i++)
         call_add_query(call, items[i]);
@@ -130,9 +128,9 @@ static enum err_code check_encoding(const struct call *call, struct err *err)
 
     if (!encoding.at || encoding.length == 0 || span_equals(encoding, "identity"))
         return ERR_OK;
-    err_set(err, ERR_UNSUPPORTED_MEDIA_TYPE, "a body must not be encoded, this one is %.*s",
-            encoding.length < 32 ? (int)encoding.length : 32, encoding.at);
-    return err_at(err, "Content-Encoding");
+    return err_set_at(err, ERR_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding",
+                      "a body must not be encoded, this one is %.*s",
+                      encoding.length < 32 ? (int)encoding.length : 32, encoding.at);
 }
 
 /*
@@ -146,11 +144,9 @@ static enum err_code check_revision(struct call *call, struct err *err)
 
     if (!header.at)
         return ERR_OK;
-    if (!span_count(header, &least)) {
-        err_set(err, ERR_BAD_INPUT,
-                "Kota-Min-Revision is no revision: a whole number was expected");
-        return err_at(err, "Kota-Min-Revision");
-    }
+    if (!span_count(header, &least))
+        return err_set_at(err, ERR_BAD_INPUT, "Kota-Min-Revision",
+                          "Kota-Min-Revision is no revision: a whole number was expected");
     if (call->locale->revision >= least)
         return ERR_OK;
     return err_limit(err, ERR_REVISION_LATE, (double)call->locale->revision, (double)least,
@@ -179,12 +175,10 @@ enum err_code call_unknown_locale(struct call *call, struct err *err)
     char id[WORLD_ID_MAX + 1];
 
     if (!world_id_is_valid(call->params[0].at, call->params[0].length) ||
-        !span_copy(call->params[0], id, sizeof id)) {
-        err_set(err, ERR_LOCALE_UNKNOWN,
-                "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
-                WORLD_ID_MAX);
-        return err_at(err, "locale");
-    }
+        !span_copy(call->params[0], id, sizeof id))
+        return err_set_at(err, ERR_LOCALE_UNKNOWN, "locale",
+                          "there is no such locale: an id has 1 to %d characters of A-Za-z0-9_-",
+                          WORLD_ID_MAX);
     if (node_check(call, id, err))
         return err->code;
     if (world_is_coming(call->api->world, id))
@@ -199,10 +193,9 @@ enum err_code call_param_id(const struct call *call, size_t param, const char *k
 
     if (world_id_is_valid(id.at, id.length) && span_copy(id, out, WORLD_ID_MAX + 1))
         return ERR_OK;
-    err_set(err, code, "\"%.*s\" is no %s id: 1 to %d characters of A-Za-z0-9_-",
-            (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length), id.at ? id.at : "", kind,
-            WORLD_ID_MAX);
-    return err_at(err, "%s", kind);
+    return err_set_at(err, code, kind, "\"%.*s\" is no %s id: 1 to %d characters of A-Za-z0-9_-",
+                      (int)(id.length > WORLD_ID_MAX ? WORLD_ID_MAX : id.length),
+                      id.at ? id.at : "", kind, WORLD_ID_MAX);
 }
 
 enum err_code call_find_locale(struct call *call, struct err *err)
@@ -282,12 +275,10 @@ static enum err_code go_live(struct call *call, struct err *err)
 
     if (!item || span_equals(item->value, "false"))
         return ERR_OK;
-    if (!wants_live(item)) {
-        err_set(err, ERR_BAD_INPUT, "live=%.*s: expected true, false or here",
-                (int)(item->value.length > 64 ? 64 : item->value.length),
-                item->value.at ? item->value.at : "");
-        return err_at(err, "live");
-    }
+    if (!wants_live(item))
+        return err_set_at(err, ERR_BAD_INPUT, "live", "live=%.*s: expected true, false or here",
+                          (int)(item->value.length > 64 ? 64 : item->value.length),
+                          item->value.at ? item->value.at : "");
     call->is_live = true;
     call_header(call, "Cache-Control", "no-store");
     settled = snapshot_locale(call->snapshot, call->locale->id);
@@ -309,8 +300,8 @@ static enum err_code go_live(struct call *call, struct err *err)
 enum err_code call_no_pin(const struct call *call, const char *name, const char *place,
                           struct err *err)
 {
-    err_set(err, ERR_PIN_UNKNOWN, "locale %s has no pin %s", call->locale->id, name);
-    return err_at(err, "%s", place);
+    return err_set_at(err, ERR_PIN_UNKNOWN, place, "locale %s has no pin %s", call->locale->id,
+                      name);
 }
 
 void call_write_at(const struct call *call, char out[CALL_AT_BYTES])
@@ -330,10 +321,10 @@ static enum err_code go_to_revision(struct call *call, uint64_t revision, struct
         call->locale = value;
         return ERR_OK;
     }
-    err_set(err, ERR_GONE,
-            "revision %llu of locale %s is not held: it is at %llu; a pin keeps a revision",
-            (unsigned long long)revision, now->id, (unsigned long long)now->revision);
-    return err_at(err, "at");
+    return err_set_at(
+        err, ERR_GONE, "at",
+        "revision %llu of locale %s is not held: it is at %llu; a pin keeps a revision",
+        (unsigned long long)revision, now->id, (unsigned long long)now->revision);
 }
 
 /* at= of the query: call->locale becomes the value of a pin or of a revision that is held. */
@@ -347,21 +338,17 @@ static enum err_code go_to_value(struct call *call, struct err *err)
 
     if (!item)
         return ERR_OK;
-    if (live && !span_equals(live->value, "false")) {
-        err_set(err, ERR_BAD_INPUT,
-                "at= is a value that stays, live= the ground that moves: give "
-                "one of the two");
-        return err_at(err, "at");
-    }
+    if (live && !span_equals(live->value, "false"))
+        return err_set_at(err, ERR_BAD_INPUT, "at",
+                          "at= is a value that stays, live= the ground that moves: give "
+                          "one of the two");
     if (span_count(item->value, &revision))
         return go_to_revision(call, revision, err);
     if (!world_id_is_valid(item->value.at, item->value.length) ||
-        !span_copy(item->value, name, sizeof name) || strspn(name, "0123456789") == strlen(name)) {
-        err_set(err, ERR_BAD_INPUT, "at=%.*s: expected a revision or a pin's name",
-                (int)(item->value.length > 64 ? 64 : item->value.length),
-                item->value.at ? item->value.at : "");
-        return err_at(err, "at");
-    }
+        !span_copy(item->value, name, sizeof name) || strspn(name, "0123456789") == strlen(name))
+        return err_set_at(err, ERR_BAD_INPUT, "at", "at=%.*s: expected a revision or a pin's name",
+                          (int)(item->value.length > 64 ? 64 : item->value.length),
+                          item->value.at ? item->value.at : "");
     value = locale_pin(call->locale, name);
     if (!value)
         return call_no_pin(call, name, "at", err);

@@ -64,10 +64,9 @@ static enum err_code decode_rect(struct call *call, struct edit *edit, struct er
         option_numbers(call, "rect", 4, rect, &is_given, err))
         return err->code;
     edit->kind = op == 0 ? EDIT_SET : EDIT_ADD;
-    if (!is_given) {
-        err_set(err, ERR_MISSING, "rect=c0,r0,cols,rows is missing");
-        return err_at(err, "%s", call->json ? "/rect" : "rect");
-    }
+    if (!is_given)
+        return err_set_at(err, ERR_MISSING, call->json ? "/rect" : "rect",
+                          "rect=c0,r0,cols,rows is missing");
     if (check_rect(call, rect, err))
         return at_rect(call, err);
     edit->rect = (struct sample_rect){(uint32_t)rect[0], (uint32_t)rect[1], (uint32_t)rect[2],
@@ -141,20 +140,17 @@ static enum err_code read_heights(const struct call *call, struct edit *edit, st
     size_t count = sample_count(edit);
     float *heights_m;
 
-    if (array == 0 && !json_member(call->json, "heights")) {
-        err_set(err, ERR_MISSING, "is missing: an array of %zu heights", count);
-        return err_at(err, "/heights");
-    }
-    if (array == 0) {
-        err_set(err, ERR_BAD_INPUT, "an array of heights was expected, not %s",
-                json_kind(json_member(call->json, "heights")));
-        return err_at(err, "/heights");
-    }
-    if (tokens[array].count != count) {
-        err_limit(err, ERR_BAD_INPUT, (double)count, (double)tokens[array].count,
-                  "heights has %u items, the rect has %zu samples", tokens[array].count, count);
-        return err_at(err, "/heights");
-    }
+    if (array == 0 && !json_member(call->json, "heights"))
+        return err_set_at(err, ERR_MISSING, "/heights", "is missing: an array of %zu heights",
+                          count);
+    if (array == 0)
+        return err_set_at(err, ERR_BAD_INPUT, "/heights",
+                          "an array of heights was expected, not %s",
+                          json_kind(json_member(call->json, "heights")));
+    if (tokens[array].count != count)
+        return err_limit_at(
+            err, ERR_BAD_INPUT, "/heights", (double)count, (double)tokens[array].count,
+            "heights has %u items, the rect has %zu samples", tokens[array].count, count);
     heights_m = malloc(count * sizeof *heights_m);
     if (!heights_m)
         return no_memory(count, err);
@@ -178,9 +174,10 @@ static enum err_code decode_slope(const cJSON *json, struct brush *brush, struct
         return err_at(err, "/brush/slope_deg");
     if (brush->slope_deg >= least && brush->slope_deg <= most)
         return ERR_OK;
-    err_limit(err, ERR_BAD_INPUT, brush->slope_deg < least ? least : most, brush->slope_deg,
-              "slope_deg is %.17g degrees, it must be %g..%g", brush->slope_deg, least, most);
-    return err_at(err, "/brush/slope_deg");
+    return err_limit_at(err, ERR_BAD_INPUT, "/brush/slope_deg",
+                        brush->slope_deg < least ? least : most, brush->slope_deg,
+                        "slope_deg is %.17g degrees, it must be %g..%g", brush->slope_deg, least,
+                        most);
 }
 
 static enum err_code decode_brush(struct call *call, const cJSON *json, struct edit *edit,
@@ -211,11 +208,9 @@ static enum err_code decode_brush(struct call *call, const cJSON *json, struct e
         return err_at(err, "/brush/center");
     if (json_get_number(json_member(json, "radius"), &brush->radius_m, err))
         return err_at(err, "/brush/radius");
-    if (!(brush->radius_m > 0)) {
-        err_limit(err, ERR_BAD_INPUT, 0, brush->radius_m, "radius is %.17g m, it must be above 0",
-                  brush->radius_m);
-        return err_at(err, "/brush/radius");
-    }
+    if (!(brush->radius_m > 0))
+        return err_limit_at(err, ERR_BAD_INPUT, "/brush/radius", 0, brush->radius_m,
+                            "radius is %.17g m, it must be above 0", brush->radius_m);
     edit->kind = EDIT_BRUSH;
     brush->shape = (enum brush_shape)shape;
     brush->amount_m = INFINITY;
@@ -231,12 +226,10 @@ static enum err_code decode_brush(struct call *call, const cJSON *json, struct e
     if ((amount || shape == BRUSH_CRATER || shape == BRUSH_RAISE) &&
         json_get_number(amount, &brush->amount_m, err))
         return err_at(err, "/brush/amount");
-    if (shape != BRUSH_RAISE && brush->amount_m < 0) {
-        err_limit(err, ERR_BAD_INPUT, 0, brush->amount_m,
-                  "amount of %s is %.17g m, it must not be below 0", shapes[shape],
-                  brush->amount_m);
-        return err_at(err, "/brush/amount");
-    }
+    if (shape != BRUSH_RAISE && brush->amount_m < 0)
+        return err_limit_at(err, ERR_BAD_INPUT, "/brush/amount", 0, brush->amount_m,
+                            "amount of %s is %.17g m, it must not be below 0", shapes[shape],
+                            brush->amount_m);
     return ERR_OK;
 }
 

@@ -26,9 +26,9 @@ enum err_code last_locales_open(struct call *call, size_t count, const char *wha
     got = call->tape.tokens[array].count;
     if (got == count)
         return ERR_OK;
-    err_limit(err, ERR_BAD_INPUT, (double)count, (double)got,
-              "there are %zu hints for %zu %s: one for each, or none at all", got, count, what);
-    return err_at(err, "/hints");
+    return err_limit_at(err, ERR_BAD_INPUT, "/hints", (double)count, (double)got,
+                        "there are %zu hints for %zu %s: one for each, or none at all", got, count,
+                        what);
 }
 
 enum err_code last_locales_next(struct last_locales *last, const char **out, struct err *err)

@@ -22,12 +22,10 @@ static enum err_code decode_title(const cJSON *json, struct locale_manifest *out
         return ERR_OK;
     if (json_get_string(title, &text, err))
         return err_at(err, "/title");
-    if (strlen(text) > LOCALE_TITLE_BYTES_MAX) {
-        err_limit(err, ERR_BAD_INPUT, LOCALE_TITLE_BYTES_MAX, (double)strlen(text),
-                  "a title has at most %d bytes, this has %zu", LOCALE_TITLE_BYTES_MAX,
-                  strlen(text));
-        return err_at(err, "/title");
-    }
+    if (strlen(text) > LOCALE_TITLE_BYTES_MAX)
+        return err_limit_at(err, ERR_BAD_INPUT, "/title", LOCALE_TITLE_BYTES_MAX,
+                            (double)strlen(text), "a title has at most %d bytes, this has %zu",
+                            LOCALE_TITLE_BYTES_MAX, strlen(text));
     memcpy(out->title, text, strlen(text) + 1);
     return ERR_OK;
 }
@@ -85,8 +83,7 @@ static enum err_code decode_crs(const cJSON *json, struct locale_manifest *out, 
         if (code.at || out->crs == crs->valuedouble)
             return ERR_OK;
     }
-    err_set(err, ERR_BAD_INPUT, "crs is an EPSG code: \"EPSG:32633\"");
-    return err_at(err, "/crs");
+    return err_set_at(err, ERR_BAD_INPUT, "/crs", "crs is an EPSG code: \"EPSG:32633\"");
 }
 
 enum err_code manifest_decode(const cJSON *json, struct locale_manifest *out, struct err *err)

@@ -242,10 +242,9 @@ static enum err_code find_in_body(const struct call *call, const char *name, str
                                   struct err *err)
 {
     out->json = json_given(call->json, name);
-    if (out->json && out->query) {
-        err_set(err, ERR_BAD_INPUT, "%s is given in the query and in the body", name);
-        return err_at(err, "%s", name);
-    }
+    if (out->json && out->query)
+        return err_set_at(err, ERR_BAD_INPUT, name, "%s is given in the query and in the body",
+                          name);
     return ERR_OK;
 }
 
@@ -428,10 +427,10 @@ enum err_code option_hits_check(size_t count, size_t hits_max, const char *items
 {
     if (count * hits_max <= ALL_HITS_OF_ITEMS_MAX)
         return ERR_OK;
-    err_limit(err, ERR_TOO_MANY_ITEMS, ALL_HITS_OF_ITEMS_MAX, (double)(count * hits_max),
-              "%zu items may have %zu hits with a hits_max of %zu, the most is %d", count,
-              count * hits_max, hits_max, ALL_HITS_OF_ITEMS_MAX);
-    return err_at(err, "%s", items);
+    return err_limit_at(err, ERR_TOO_MANY_ITEMS, items, ALL_HITS_OF_ITEMS_MAX,
+                        (double)(count * hits_max),
+                        "%zu items may have %zu hits with a hits_max of %zu, the most is %d", count,
+                        count * hits_max, hits_max, ALL_HITS_OF_ITEMS_MAX);
 }
 
 /* The text up to the next comma; the rest stays in *value. */
@@ -490,17 +489,14 @@ enum err_code option_rect(struct call *call, const struct heightfield_spec *spec
     if (option_numbers(call, "rect", 4, rect, is_given, err) || !*is_given)
         return err->code;
     for (int i = 0; i < 4; i++)
-        if (rect[i] != floor(rect[i]) || rect[i] < (i < 2 ? 0 : 1)) {
-            err_set(err, ERR_BAD_INPUT,
-                    "rect is [c0,r0,cols,rows], whole numbers from 0 and 1; %.17g is none",
-                    rect[i]);
-            return err_at(err, "%s", place);
-        }
-    if (rect[0] + rect[2] > sides[0] || rect[1] + rect[3] > sides[1]) {
-        err_set(err, ERR_UNPROCESSABLE, "rect [%.17g,%.17g,%.17g,%.17g] is not inside %u × %u",
-                rect[0], rect[1], rect[2], rect[3], spec->cols, spec->rows);
-        return err_at(err, "%s", place);
-    }
+        if (rect[i] != floor(rect[i]) || rect[i] < (i < 2 ? 0 : 1))
+            return err_set_at(
+                err, ERR_BAD_INPUT, place,
+                "rect is [c0,r0,cols,rows], whole numbers from 0 and 1; %.17g is none", rect[i]);
+    if (rect[0] + rect[2] > sides[0] || rect[1] + rect[3] > sides[1])
+        return err_set_at(err, ERR_UNPROCESSABLE, place,
+                          "rect [%.17g,%.17g,%.17g,%.17g] is not inside %u × %u", rect[0], rect[1],
+                          rect[2], rect[3], spec->cols, spec->rows);
     *out = (struct sample_rect){(uint32_t)rect[0], (uint32_t)rect[1], (uint32_t)rect[2],
                                 (uint32_t)rect[3]};
     return ERR_OK;
@@ -513,8 +509,7 @@ enum err_code option_needed(struct call *call, const char *name, size_t count, d
 
     if (option_numbers(call, name, count, out, &is_given, err) || is_given)
         return err->code;
-    err_set(err, ERR_MISSING, "the query parameter %s is missing", name);
-    return err_at(err, "%s", name);
+    return err_set_at(err, ERR_MISSING, name, "the query parameter %s is missing", name);
 }
 
 enum err_code option_bounds(struct call *call, double out[static 4], bool *is_given,
@@ -523,12 +518,10 @@ enum err_code option_bounds(struct call *call, double out[static 4], bool *is_gi
     if (option_numbers(call, "bounds", 4, out, is_given, err))
         return err->code;
     for (int axis = 0; *is_given && axis < 2; axis++)
-        if (out[axis] > out[axis + 2]) {
-            err_limit(err, ERR_BAD_INPUT, out[axis + 2], out[axis],
-                      "bounds is x0,y0,x1,y1: %c0 is %.17g, %c1 is %.17g, which is less",
-                      "xy"[axis], out[axis], "xy"[axis], out[axis + 2]);
-            return err_at(err, "bounds");
-        }
+        if (out[axis] > out[axis + 2])
+            return err_limit_at(err, ERR_BAD_INPUT, "bounds", out[axis + 2], out[axis],
+                                "bounds is x0,y0,x1,y1: %c0 is %.17g, %c1 is %.17g, which is less",
+                                "xy"[axis], out[axis], "xy"[axis], out[axis + 2]);
     return ERR_OK;
 }
 

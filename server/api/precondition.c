@@ -189,19 +189,16 @@ enum err_code precondition_decode(const struct call *call, bool may_create,
     struct span none_match_header = header_of(call, "if-none-match");
     struct tag_match match;
 
-    if (none_match_header.at && match_header.at) {
-        err_set(err, ERR_BAD_INPUT, "If-Match and If-None-Match contradict each other");
-        return err_at(err, if_none_match);
-    }
+    if (none_match_header.at && match_header.at)
+        return err_set_at(err, ERR_BAD_INPUT, if_none_match,
+                          "If-Match and If-None-Match contradict each other");
     if (none_match_header.at)
         return decode_none_match(none_match_header, may_create, change, err);
     if (!match_header.at)
         return ERR_OK;
-    if (!tags_read(match_header, call->locale ? call->locale->revision : 0, false, &match)) {
-        err_set(err, ERR_BAD_INPUT,
-                "If-Match is * or revisions in quotes, separated by commas, as in \"7\"");
-        return err_at(err, if_match);
-    }
+    if (!tags_read(match_header, call->locale ? call->locale->revision : 0, false, &match))
+        return err_set_at(err, ERR_BAD_INPUT, if_match,
+                          "If-Match is * or revisions in quotes, separated by commas, as in \"7\"");
     if (match.is_any)
         change->condition = WORLD_IF_PRESENT;
     else

@@ -21,28 +21,24 @@ enum err_code shape_of_json(const cJSON *json, const char *place, struct shape *
     double n[4];
     int kind = 0;
 
-    if (!json) {
-        err_set(err, ERR_MISSING, "is missing: an object with sphere, capsule or box");
-        return err_at(err, "%s", place);
-    }
+    if (!json)
+        return err_set_at(err, ERR_MISSING, place,
+                          "is missing: an object with sphere, capsule or box");
     if (json_only_members(json, kinds, place, err))
         return err->code;
     for (int i = 0, count = 0; kinds[i]; i++) {
         const cJSON *one = json_given(json, kinds[i]);
 
-        if (one && count++ > 0) {
-            err_set(err, ERR_BAD_INPUT, "exactly one of sphere, capsule and box must be given");
-            return err_at(err, "%s", place);
-        }
+        if (one && count++ > 0)
+            return err_set_at(err, ERR_BAD_INPUT, place,
+                              "exactly one of sphere, capsule and box must be given");
         if (one) {
             given = one;
             kind = i;
         }
     }
-    if (!given) {
-        err_set(err, ERR_MISSING, "one of sphere, capsule and box must be given");
-        return err_at(err, "%s", place);
-    }
+    if (!given)
+        return err_set_at(err, ERR_MISSING, place, "one of sphere, capsule and box must be given");
     if ((kind == SHAPE_SPHERE ? json_get_number(given, n, err)
                               : json_get_numbers(given, numbers_of[kind], n, err)) ||
         shape_set((enum shape_kind)kind, n, out, err))

@@ -83,15 +83,13 @@ static enum err_code decode_size(struct call *call, enum raster_format format, s
 
     if (decode_side(call, "cols", &cols, err) || decode_side(call, "rows", &rows, err))
         return err->code;
-    if (format == RASTER_F32 && (cols == 0 || rows == 0)) {
-        err_set(err, ERR_MISSING, "an f32 file needs cols and rows, %s is missing",
-                cols == 0 ? "cols" : "rows");
-        return err_at(err, cols == 0 ? "cols" : "rows");
-    }
-    if (format != RASTER_F32 && (cols != 0 || rows != 0)) {
-        err_set(err, ERR_BAD_INPUT, "cols and rows belong to f32 files; this file says its own");
-        return err_at(err, cols != 0 ? "cols" : "rows");
-    }
+    if (format == RASTER_F32 && (cols == 0 || rows == 0))
+        return err_set_at(err, ERR_MISSING, cols == 0 ? "cols" : "rows",
+                          "an f32 file needs cols and rows, %s is missing",
+                          cols == 0 ? "cols" : "rows");
+    if (format != RASTER_F32 && (cols != 0 || rows != 0))
+        return err_set_at(err, ERR_BAD_INPUT, cols != 0 ? "cols" : "rows",
+                          "cols and rows belong to f32 files; this file says its own");
     out->raster.cols = cols;
     out->raster.rows = rows;
     return ERR_OK;
@@ -104,15 +102,13 @@ static enum err_code decode_raster(struct call *call, struct upload *out, struct
 
     if (option_word(call, "frame", frame_names, &frame, err))
         return err->code;
-    if (frame >= 0) {
-        err_set(err, ERR_UNPROCESSABLE, "a heightfield takes no frame, frame=%s is for meshes",
-                frame_names[frame]);
-        return err_at(err, "frame");
-    }
-    if (out->role != LAYER_GROUND) {
-        err_set(err, ERR_BAD_INPUT, "a heightfield is ground, it cannot be a ceiling");
-        return err_at(err, "role");
-    }
+    if (frame >= 0)
+        return err_set_at(err, ERR_UNPROCESSABLE, "frame",
+                          "a heightfield takes no frame, frame=%s is for meshes",
+                          frame_names[frame]);
+    if (out->role != LAYER_GROUND)
+        return err_set_at(err, ERR_BAD_INPUT, "role",
+                          "a heightfield is ground, it cannot be a ceiling");
     if (option_numbers(call, "spacing", 2, out->spacing_m, &out->has_spacing, err) ||
         option_numbers(call, "origin", 2, out->origin_m, &out->has_origin, err) ||
         option_number(call, "height_scale", &out->raster.height_scale, &is_scale_given, err) ||
@@ -133,9 +129,8 @@ static enum err_code check_spacing(double x_m, double y_m, struct err *err)
 
     if (x_m >= least && x_m <= most && y_m >= least && y_m <= most)
         return ERR_OK;
-    err_set(err, ERR_BAD_INPUT, "spacing is %.17g,%.17g, each must be %g to %g m", x_m, y_m, least,
-            most);
-    return err_at(err, "spacing");
+    return err_set_at(err, ERR_BAD_INPUT, "spacing",
+                      "spacing is %.17g,%.17g, each must be %g to %g m", x_m, y_m, least, most);
 }
 
 /* The direction of gravity: inward on a planet, outward in a drum, unless given. */
@@ -146,14 +141,12 @@ static enum err_code decode_space(struct call *call, struct mesh_space *out, str
     if (option_word(call, "frame", frame_names, &frame, err) ||
         option_word(call, "gravity", pull_names, &pull, err))
         return err->code;
-    if (frame == MESH_CARTESIAN && pull >= 0) {
-        err_set(
-            err, ERR_UNPROCESSABLE,
+    if (frame == MESH_CARTESIAN && pull >= 0)
+        return err_set_at(
+            err, ERR_UNPROCESSABLE, "gravity",
             "gravity=%s is for frame=spherical and frame=cylindrical; that of a cartesian layer "
             "is the locale's",
             pull_names[pull]);
-        return err_at(err, "gravity");
-    }
     out->frame = (enum mesh_frame)frame;
     out->is_outward = pull >= 0 ? pull == 1 : frame == MESH_CYLINDRICAL;
     return ERR_OK;
@@ -174,15 +167,12 @@ static enum err_code decode_polygon(struct call *call, struct upload *out, struc
         return err->code;
     out->space.max_polygons = (uint32_t)max_polygons;
     out->space.max_depth = (uint32_t)max_depth;
-    if (!(out->polygon.scale > 0)) {
-        err_set(err, ERR_BAD_INPUT, "scale %.17g: it must be above 0", out->polygon.scale);
-        return err_at(err, "scale");
-    }
-    if (!(out->precision_max_m >= 0)) {
-        err_set(err, ERR_BAD_INPUT, "precision_max_m %.17g: it must be 0 or more",
-                out->precision_max_m);
-        return err_at(err, "precision_max_m");
-    }
+    if (!(out->polygon.scale > 0))
+        return err_set_at(err, ERR_BAD_INPUT, "scale", "scale %.17g: it must be above 0",
+                          out->polygon.scale);
+    if (!(out->precision_max_m >= 0))
+        return err_set_at(err, ERR_BAD_INPUT, "precision_max_m",
+                          "precision_max_m %.17g: it must be 0 or more", out->precision_max_m);
     out->polygon.up_y = axis == 1;
     return ERR_OK;
 }
@@ -216,12 +206,11 @@ static enum err_code degrees_refuse(const struct raster *raster, struct err *err
     if (!raster->has_origin || raster->is_in_metres ||
         !degree_grid_suspected(origin, spacing, size, metres))
         return ERR_OK;
-    err_set(err, ERR_UNPROCESSABLE,
-            "the grid seems to be in degrees: cells of %.6g x %.6g from %.6g, %.6g; spacing says "
-            "the metres: if they are degrees, about %.6g,%.6g; if they are metres, %.17g,%.17g",
-            spacing[0], spacing[1], origin[0], origin[1], metres[0], metres[1], spacing[0],
-            spacing[1]);
-    return err_at(err, "spacing");
+    return err_set_at(
+        err, ERR_UNPROCESSABLE, "spacing",
+        "the grid seems to be in degrees: cells of %.6g x %.6g from %.6g, %.6g; spacing says "
+        "the metres: if they are degrees, about %.6g,%.6g; if they are metres, %.17g,%.17g",
+        spacing[0], spacing[1], origin[0], origin[1], metres[0], metres[1], spacing[0], spacing[1]);
 }
 
 enum err_code upload_spec(const struct upload *upload, const struct raster *raster,
@@ -239,8 +228,8 @@ enum err_code upload_spec(const struct upload *upload, const struct raster *rast
         out->spacing_x_m = raster->spacing_x;
         out->spacing_y_m = raster->spacing_y;
     } else {
-        err_set(err, ERR_MISSING, "spacing=sx,sy is missing, and the file does not carry it");
-        return err_at(err, "spacing");
+        return err_set_at(err, ERR_MISSING, "spacing",
+                          "spacing=sx,sy is missing, and the file does not carry it");
     }
     if (check_spacing(out->spacing_x_m, out->spacing_y_m, err))
         return err->code;
@@ -329,11 +318,11 @@ static enum err_code precision_check(const struct upload *upload, const struct p
 {
     if (set->precision_m <= upload->precision_max_m)
         return ERR_OK;
-    err_limit(err, ERR_UNPROCESSABLE, upload->precision_max_m, set->precision_m,
-              "its coordinates are read as float32, which has steps of %g m there, over "
-              "precision_max_m %g; move them nearer to 0, send OBJ or PLY, or raise it",
-              set->precision_m, upload->precision_max_m);
-    return err_at(err, "precision_max_m");
+    return err_limit_at(err, ERR_UNPROCESSABLE, "precision_max_m", upload->precision_max_m,
+                        set->precision_m,
+                        "its coordinates are read as float32, which has steps of %g m there, over "
+                        "precision_max_m %g; move them nearer to 0, send OBJ or PLY, or raise it",
+                        set->precision_m, upload->precision_max_m);
 }
 
 static void place_text(uint32_t crs, double lat_deg, double lng_deg, char out[static 64])
@@ -358,12 +347,11 @@ static enum err_code place_check(const struct raster_import *import,
         return ERR_OK;
     place_text(import->crs, import->lat_deg, import->lng_deg, there);
     place_text(manifest->crs, manifest->geo_lat_deg, manifest->geo_lng_deg, here);
-    err_set(
-        err, ERR_UNPROCESSABLE,
+    return err_set_at(
+        err, ERR_UNPROCESSABLE, "origin",
         "the file is at %s, the locale at %s: origin=x,y places it in the locale's frame all the "
         "same",
         there, here);
-    return err_at(err, "origin");
 }
 
 void upload_set_place(const struct uploaded *uploaded, struct world_change *change)

@@ -208,16 +208,14 @@ static enum err_code decode_key(const struct call *call, const struct write_kind
         return ERR_OK;
     for (size_t i = 0; i < key.length; i++)
         is_good &= key.at[i] > 0x20 && key.at[i] < 0x7f;
-    if (is_good && key.at[0] == '~' && call->api->is_shared) {
-        err_set(err, ERR_BAD_INPUT, "an Idempotency-Key must not begin with ~ here");
-        return err_at(err, "Idempotency-Key");
-    }
-    if (!is_good) {
-        err_set(err, ERR_BAD_INPUT,
-                "an Idempotency-Key has 1 to %d visible ASCII characters, this has %zu bytes",
-                STORE_OP_ID_MAX, key.length);
-        return err_at(err, "Idempotency-Key");
-    }
+    if (is_good && key.at[0] == '~' && call->api->is_shared)
+        return err_set_at(err, ERR_BAD_INPUT, "Idempotency-Key",
+                          "an Idempotency-Key must not begin with ~ here");
+    if (!is_good)
+        return err_set_at(
+            err, ERR_BAD_INPUT, "Idempotency-Key",
+            "an Idempotency-Key has 1 to %d visible ASCII characters, this has %zu bytes",
+            STORE_OP_ID_MAX, key.length);
     CHECK(span_copy(key, change->op_id, sizeof change->op_id));
     path_of(kind, change, path, sizeof path);
     snprintf(method_and_path, sizeof method_and_path, "%s %s", kind->method, path);
@@ -270,10 +268,9 @@ static enum err_code check_headers(const struct call *call, struct err *err)
                                            {"idempotency-key", "Idempotency-Key"}};
 
     for (size_t i = 0; call->request && i < sizeof names / sizeof *names; i++)
-        if (http_request_header_is_repeated(call->request, names[i][0])) {
-            err_set(err, ERR_BAD_INPUT, "%s is given more than once", names[i][1]);
-            return err_at(err, "%s", names[i][1]);
-        }
+        if (http_request_header_is_repeated(call->request, names[i][0]))
+            return err_set_at(err, ERR_BAD_INPUT, names[i][1], "%s is given more than once",
+                              names[i][1]);
     return ERR_OK;
 }
 

@@ -38,6 +38,24 @@ enum err_code err_set(struct err *err, enum err_code code, const char *format, .
     return code;
 }
 
+enum err_code err_set_at(struct err *err, enum err_code code, const char *at, const char *format,
+                         ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err_fill(err, code, format, args);
+    va_end(args);
+    return err_at(err, "%s", at);
+}
+
+static void set_limit(struct err *err, double limit, double got)
+{
+    err->has_limit = true;
+    err->limit = limit;
+    err->got = got;
+}
+
 enum err_code err_limit(struct err *err, enum err_code code, double limit, double got,
                         const char *format, ...)
 {
@@ -46,10 +64,20 @@ enum err_code err_limit(struct err *err, enum err_code code, double limit, doubl
     va_start(args, format);
     err_fill(err, code, format, args);
     va_end(args);
-    err->has_limit = true;
-    err->limit = limit;
-    err->got = got;
+    set_limit(err, limit, got);
     return code;
+}
+
+enum err_code err_limit_at(struct err *err, enum err_code code, const char *at, double limit,
+                           double got, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err_fill(err, code, format, args);
+    va_end(args);
+    set_limit(err, limit, got);
+    return err_at(err, "%s", at);
 }
 
 enum err_code err_at(struct err *err, const char *format, ...)

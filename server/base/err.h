@@ -108,6 +108,13 @@ enum err_code err_set(struct err *err, enum err_code code, const char *format, .
 enum err_code err_limit(struct err *err, enum err_code code, double limit, double got,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* The same two with the place of the error (err_at), a text as it is. */
+enum err_code err_set_at(struct err *err, enum err_code code, const char *at, const char *format,
+                         ...) __attribute__((format(printf, 4, 5)));
+enum err_code err_limit_at(struct err *err, enum err_code code, const char *at, double limit,
+                           double got, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
 /* Names the place of an error that is already set, printf-style; returns its code. */
 enum err_code err_at(struct err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -588,21 +588,18 @@ static enum err_code load_layer(struct import *import, const char *folder, const
         return err->code;
     if (json_get_string(json_member(json, "id"), &id, err))
         return err_at(err, "/id");
-    if (!world_id_is_valid(id, strlen(id))) {
-        err_set(err, ERR_BAD_INPUT, "\"%.64s\" is no id: 1 to %d characters of A-Za-z0-9_-", id,
-                WORLD_ID_MAX);
-        return err_at(err, "/id");
-    }
+    if (!world_id_is_valid(id, strlen(id)))
+        return err_set_at(err, ERR_BAD_INPUT, "/id",
+                          "\"%.64s\" is no id: 1 to %d characters of A-Za-z0-9_-", id,
+                          WORLD_ID_MAX);
     if (json_get_string(json_member(json, "file"), &file, err) ||
         path_below(folder, file, path, err))
         return err_at(err, "/file");
     for (const cJSON *other = siblings; other != json; other = other->next) {
         const cJSON *name = json_member(other, "id");
 
-        if (cJSON_IsString(name) && strcmp(name->valuestring, id) == 0) {
-            err_set(err, ERR_BAD_INPUT, "two layers have the id \"%s\"", id);
-            return err_at(err, "/id");
-        }
+        if (cJSON_IsString(name) && strcmp(name->valuestring, id) == 0)
+            return err_set_at(err, ERR_BAD_INPUT, "/id", "two layers have the id \"%s\"", id);
     }
     call.json = (cJSON *)json;
     source.path = path;
@@ -615,10 +612,9 @@ static enum err_code load_layers(struct import *import, const char *folder, cons
     const cJSON *layers = json_given(json, "layers");
     size_t i = 0;
 
-    if (layers && !cJSON_IsArray(layers)) {
-        err_set(err, ERR_BAD_INPUT, "an array was expected, not %s", json_kind(layers));
-        return err_at(err, "/layers");
-    }
+    if (layers && !cJSON_IsArray(layers))
+        return err_set_at(err, ERR_BAD_INPUT, "/layers", "an array was expected, not %s",
+                          json_kind(layers));
     for (const cJSON *layer = layers ? layers->child : NULL; layer; layer = layer->next, i++) {
         char pointer[sizeof err->pointer];
 

@@ -88,10 +88,9 @@ static enum err_code parts_of(const cJSON *item, size_t i, const struct json_sha
     char place[64];
 
     snprintf(place, sizeof place, "/%s/%zu", shape->member, i);
-    if (!cJSON_IsObject(item)) {
-        err_set(err, ERR_BAD_INPUT, "%s is an object, not %s", shape->item, json_kind(item));
-        return err_at(err, "%s", place);
-    }
+    if (!cJSON_IsObject(item))
+        return err_set_at(err, ERR_BAD_INPUT, place, "%s is an object, not %s", shape->item,
+                          json_kind(item));
     if (json_only_members(item, shape->members, place, err))
         return err->code;
     for (size_t k = 0; k < shape->part_count; out += shape->parts[k++].numbers) {

@@ -59,10 +59,9 @@ static void unknown_member(const char *name, const char *const *names, const cha
 enum err_code json_only_members(const cJSON *object, const char *const *names, const char *place,
                                 struct err *err)
 {
-    if (!cJSON_IsObject(object)) {
-        err_set(err, ERR_BAD_INPUT, "an object was expected, not %s", json_kind(object));
-        return err_at(err, "%s", place);
-    }
+    if (!cJSON_IsObject(object))
+        return err_set_at(err, ERR_BAD_INPUT, place, "an object was expected, not %s",
+                          json_kind(object));
     for (const cJSON *m = object->child; m; m = m->next) {
         if (!is_among(m->string, names)) {
             unknown_member(m->string, names, place, err);

@@ -71,11 +71,9 @@ enum err_code coding_choose(struct call *call, uint64_t bytes, bool is_packed, b
     if (call->reply)
         http_reply_header(call->reply, "Vary", "Accept-Encoding%s",
                           has_layouts ? ", Kota-Layout" : "");
-    if (!coding_accepted(header_of(call, "accept-encoding"), is_worth_it, &out->content)) {
-        err_set(err, ERR_NOT_ACCEPTABLE,
-                "Accept-Encoding allows neither zstd nor gzip nor identity");
-        return err_at(err, "Accept-Encoding");
-    }
+    if (!coding_accepted(header_of(call, "accept-encoding"), is_worth_it, &out->content))
+        return err_set_at(err, ERR_NOT_ACCEPTABLE, "Accept-Encoding",
+                          "Accept-Encoding allows neither zstd nor gzip nor identity");
     if (has_layouts && out->content != CODING_IDENTITY)
         out->layout = read_layout(header_of(call, "kota-layout"));
     return ERR_OK;

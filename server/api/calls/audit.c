@@ -49,10 +49,9 @@ enum err_code audit_get_answer(struct call *call, struct err *err)
         option_integer(call, "after", 0, UINT64_MAX / 2, &after, err) ||
         option_integer(call, "limit", 1, AUDIT_RECENT, &limit, err))
         return err->code;
-    if (!call->api->audit) {
-        err_set(err, ERR_NOT_FOUND, "this daemon keeps no audit: start it with --audit FILE");
-        return err_at(err, "path");
-    }
+    if (!call->api->audit)
+        return err_set_at(err, ERR_NOT_FOUND, "path",
+                          "this daemon keeps no audit: start it with --audit FILE");
     entries = call_alloc(call, (size_t)limit * sizeof *entries);
     if (!entries)
         return err_set(err, ERR_NO_MEMORY, "no memory for the entries");

@@ -52,10 +52,9 @@ enum err_code contact_decode_terms(struct call *call, struct contact_terms *out,
         not_negative(out->reach.down_m, "max_distance", err) ||
         not_negative(out->clearance.above_m, "clearance", err))
         return err->code;
-    if (mode >= 0 && !out->has_clearance) {
-        err_set(err, ERR_BAD_INPUT, "clearance_mode says how clearance is kept, and there is none");
-        return err_at(err, "/clearance_mode");
-    }
+    if (mode >= 0 && !out->has_clearance)
+        return err_set_at(err, ERR_BAD_INPUT, "/clearance_mode",
+                          "clearance_mode says how clearance is kept, and there is none");
     out->clearance.is_exact = mode == 1;
     if (out->has_clearance && !has_reach)
         out->reach.up_m = INFINITY;
@@ -153,10 +152,9 @@ enum err_code footprints_open(struct call *call, const struct contact_terms *ter
 {
     const struct json_token *tokens = call->tape.tokens;
 
-    if (terms->has_clearance) {
-        err_set(err, ERR_BAD_INPUT, "clearance places points, not footprints");
-        return err_at(err, "/clearance");
-    }
+    if (terms->has_clearance)
+        return err_set_at(err, ERR_BAD_INPUT, "/clearance",
+                          "clearance places points, not footprints");
     if (option_array(call, "footprints", array, err) ||
         call_take_items(call, tokens[*array].count, err))
         return err->code;
@@ -326,8 +324,8 @@ enum err_code contact_has_footprints(struct call *call, bool *out, struct err *e
     *out = json_member(call->json, "footprints") != NULL;
     if (!*out || !json_member(call->json, "points"))
         return err->code = ERR_OK;
-    err_set(err, ERR_BAD_INPUT, "exactly one of points and footprints must be given, not both");
-    return err_at(err, "/footprints");
+    return err_set_at(err, ERR_BAD_INPUT, "/footprints",
+                      "exactly one of points and footprints must be given, not both");
 }
 
 enum err_code contact_post_answer(struct call *call, struct err *err)

@@ -48,10 +48,10 @@ static enum err_code check_since(const struct diff *diff, const char *locale, st
 {
     if (diff->since <= diff->revision)
         return ERR_OK;
-    err_limit(err, ERR_REVISION_AHEAD, (double)diff->revision, (double)diff->since,
-              "since=%llu is in the future: locale %s is at revision %llu",
-              (unsigned long long)diff->since, locale, (unsigned long long)diff->revision);
-    return err_at(err, "since");
+    return err_limit_at(
+        err, ERR_REVISION_AHEAD, "since", (double)diff->revision, (double)diff->since,
+        "since=%llu is in the future: locale %s is at revision %llu",
+        (unsigned long long)diff->since, locale, (unsigned long long)diff->revision);
 }
 
 /* The rect cut at the field's edges: the layer may have been larger once. */

@@ -318,17 +318,13 @@ static enum err_code decode_since(struct call *call, bool *is_given, uint64_t *s
     if (call->request)
         header = http_request_header(call->request, "last-event-id");
     *is_given = header.at || query.at;
-    if (query.at && !span_count(query, since)) {
-        err_set(err, ERR_BAD_INPUT, "since=%.*s: a whole number was expected",
-                query.length < 64 ? (int)query.length : 64, query.at);
-        return err_at(err, "since");
-    }
-    if (header.at && !span_count(header, since)) {
-        err_set(err, ERR_BAD_INPUT,
-                "Last-Event-ID is no id of an event: a whole number was "
-                "expected");
-        return err_at(err, "Last-Event-ID");
-    }
+    if (query.at && !span_count(query, since))
+        return err_set_at(err, ERR_BAD_INPUT, "since", "since=%.*s: a whole number was expected",
+                          query.length < 64 ? (int)query.length : 64, query.at);
+    if (header.at && !span_count(header, since))
+        return err_set_at(err, ERR_BAD_INPUT, "Last-Event-ID",
+                          "Last-Event-ID is no id of an event: a whole number was "
+                          "expected");
     return ERR_OK;
 }
 
@@ -367,12 +363,11 @@ static enum err_code decode_form(struct call *call, struct subscription *s, stru
 
         if (!header_is(type, FRAME_MEDIA_TYPE) || header_weight(rest) <= 0)
             continue;
-        if (version.at && (!span_count(version, &number) || number != FRAME_VERSION)) {
-            err_set(err, ERR_NOT_ACCEPTABLE, "there is version %d of %s, not version %.*s",
-                    FRAME_VERSION, FRAME_MEDIA_TYPE, version.length < 32 ? (int)version.length : 32,
-                    version.at);
-            return err_at(err, "Accept");
-        }
+        if (version.at && (!span_count(version, &number) || number != FRAME_VERSION))
+            return err_set_at(err, ERR_NOT_ACCEPTABLE, "Accept",
+                              "there is version %d of %s, not version %.*s", FRAME_VERSION,
+                              FRAME_MEDIA_TYPE, version.length < 32 ? (int)version.length : 32,
+                              version.at);
         s->form = EVENT_FRAME;
     }
     return ERR_OK;

@@ -286,16 +286,14 @@ enum err_code layer_get_answer(struct call *call, struct err *err)
     format = layer->kind == LAYER_MESH ? EXPORT_OBJ : EXPORT_F32;
     if (option_word(call, "format", format_words, &format, err))
         return err->code;
-    if (layer->kind == LAYER_HEIGHTFIELD && format >= EXPORT_QOTA) {
-        err_set(err, ERR_LAYER_KIND, "layer %s is a heightfield, it has no polygons for format=%s",
-                id, format_words[format]);
-        return err_at(err, "format");
-    }
-    if (layer->kind == LAYER_MESH && format < EXPORT_OBJ) {
-        err_set(err, ERR_LAYER_KIND, "layer %s is a mesh, it has no samples for format=%s", id,
-                format_words[format]);
-        return err_at(err, "format");
-    }
+    if (layer->kind == LAYER_HEIGHTFIELD && format >= EXPORT_QOTA)
+        return err_set_at(err, ERR_LAYER_KIND, "format",
+                          "layer %s is a heightfield, it has no polygons for format=%s", id,
+                          format_words[format]);
+    if (layer->kind == LAYER_MESH && format < EXPORT_OBJ)
+        return err_set_at(err, ERR_LAYER_KIND, "format",
+                          "layer %s is a mesh, it has no samples for format=%s", id,
+                          format_words[format]);
     if (layer->kind == LAYER_HEIGHTFIELD)
         write_grid_headers(call, heightfield_spec(layer->field));
     if (format >= EXPORT_QOTA)

@@ -37,10 +37,9 @@ static enum err_code decode_options(struct call *call, struct height_options *ou
         option_words(call, "fields", fields, &out->fields, err) ||
         option_choose_ground(call, &out->ground, err))
         return err->code;
-    if (is_mesh(out) && out->interpolation != INTERPOLATION_TRIANGLE) {
-        err_set(err, ERR_UNPROCESSABLE, "polygons have no samples: only interp=triangle");
-        return err_at(err, "interp");
-    }
+    if (is_mesh(out) && out->interpolation != INTERPOLATION_TRIANGLE)
+        return err_set_at(err, ERR_UNPROCESSABLE, "interp",
+                          "polygons have no samples: only interp=triangle");
     return ERR_OK;
 }
 
@@ -104,10 +103,9 @@ enum err_code height_get_answer(struct call *call, struct err *err)
     if (options_open_query(call, names, err) || option_number(call, "x", &at.x, &has_x, err) ||
         option_number(call, "y", &at.y, &has_y, err))
         return err->code;
-    if (!has_x || !has_y) {
-        err_set(err, ERR_MISSING, "the query parameter %s is missing", has_x ? "y" : "x");
-        return err_at(err, "%s", has_x ? "y" : "x");
-    }
+    if (!has_x || !has_y)
+        return err_set_at(err, ERR_MISSING, has_x ? "y" : "x", "the query parameter %s is missing",
+                          has_x ? "y" : "x");
     if (decode_options(call, &options, err))
         return err->code;
     locale_height_prefetch(&options.ground, at); /* the prefetch overlaps the start of the answer */

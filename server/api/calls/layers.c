@@ -46,11 +46,10 @@ static enum err_code decode_format(struct call *call, struct upload_format *out,
         *out = format;
         if (word >= 0)
             return ERR_OK;
-        err_set(
-            err, ERR_UNSUPPORTED_MEDIA_TYPE,
+        return err_set_at(
+            err, ERR_UNSUPPORTED_MEDIA_TYPE, "format",
             "application/octet-stream needs format=png, f32, hgt, asc, tif, obj, glb, gltf, ply, "
             "stl, ac or dae");
-        return err_at(err, "format");
     }
     if (!upload_format_of_media_type(media_type, out))
         return options_wrong_media_type(
@@ -61,11 +60,9 @@ static enum err_code decode_format(struct call *call, struct upload_format *out,
             "model/stl, application/x-ac3d or model/vnd.collada+xml",
             err);
     if (word >= 0 && (format.kind != out->kind || format.raster != out->raster ||
-                      format.polygon != out->polygon)) {
-        err_set(err, ERR_BAD_INPUT, "format=%s contradicts the media type %s", words[word],
-                media_type);
-        return err_at(err, "format");
-    }
+                      format.polygon != out->polygon))
+        return err_set_at(err, ERR_BAD_INPUT, "format", "format=%s contradicts the media type %s",
+                          words[word], media_type);
     return ERR_OK;
 }
 

@@ -67,10 +67,9 @@ static enum err_code light_of_json(const struct call *call, struct light *out, s
     const cJSON *direction, *position;
     struct vec3 v;
 
-    if (!light) {
-        err_set(err, ERR_MISSING, "is missing: an object with direction or position");
-        return err_at(err, "/light");
-    }
+    if (!light)
+        return err_set_at(err, ERR_MISSING, "/light",
+                          "is missing: an object with direction or position");
     if (json_only_members(light, names, "/light", err))
         return err->code;
     direction = json_given(light, "direction");

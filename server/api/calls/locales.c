@@ -162,12 +162,11 @@ static enum err_code decode_from(const char *text, struct world_change *change, 
         is_good = world_id_is_valid(at.at, at.length) &&
                   span_copy(at, fork->pin, sizeof fork->pin) &&
                   strspn(fork->pin, "0123456789") != at.length;
-    if (!is_good) {
-        err_set(err, ERR_BAD_INPUT,
-                "from is a locale, or one with a pin or a revision: \"arena\", \"arena@start\", "
-                "\"arena@17\"");
-        return err_at(err, "/from");
-    }
+    if (!is_good)
+        return err_set_at(
+            err, ERR_BAD_INPUT, "/from",
+            "from is a locale, or one with a pin or a revision: \"arena\", \"arena@start\", "
+            "\"arena@17\"");
     snprintf(change->manifest.from, sizeof change->manifest.from, "%s", text);
     return ERR_OK;
 }
@@ -206,11 +205,10 @@ static enum err_code decode_fork(struct call *call, struct world_change *change,
     if (manifest_decode(json, &change->manifest, err) || get_text(json, "id", &id, err) ||
         get_text(json, "from", &from, err))
         return err->code;
-    if (!world_id_is_valid(id, strlen(id))) {
-        err_set(err, ERR_BAD_INPUT, "\"%.64s\" is no locale id: 1 to %d characters of A-Za-z0-9_-",
-                id, WORLD_ID_MAX);
-        return err_at(err, "/id");
-    }
+    if (!world_id_is_valid(id, strlen(id)))
+        return err_set_at(err, ERR_BAD_INPUT, "/id",
+                          "\"%.64s\" is no locale id: 1 to %d characters of A-Za-z0-9_-", id,
+                          WORLD_ID_MAX);
     if (decode_from(from, change, err) || check_claims(call, id, change->fork.from, err))
         return err->code;
     change->fork.has_title = json_given(json, "title") != NULL;

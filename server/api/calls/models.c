@@ -153,10 +153,8 @@ enum err_code model_get_answer(struct call *call, struct err *err)
         options_open_query(call, NULL, err))
         return err->code;
     model = model_list_find(call->snapshot->models, id);
-    if (!model) {
-        err_set(err, ERR_MODEL_UNKNOWN, "there is no model %s", id);
-        return err_at(err, "model");
-    }
+    if (!model)
+        return err_set_at(err, ERR_MODEL_UNKNOWN, "model", "there is no model %s", id);
     hash_text(model, hash);
     snprintf(tag, sizeof tag, "\"%s\"", hash);
     call_header(call, "ETag", "%s", tag);

@@ -187,11 +187,10 @@ static enum err_code move_binary(struct call *call, struct err *err)
 
     if (batch_open(call, 6, 4, binary_names, &batch, err) || decode_options(call, &options, err))
         return err->code;
-    if (!options.has_shape || isnan(options.number[MOVE_DT])) {
-        err_set(err, ERR_MISSING, "%s must be given in the query",
-                options.has_shape ? "dt" : "one of sphere, capsule and box");
-        return err_at(err, "%s", options.has_shape ? "dt" : "sphere");
-    }
+    if (!options.has_shape || isnan(options.number[MOVE_DT]))
+        return err_set_at(err, ERR_MISSING, options.has_shape ? "dt" : "sphere",
+                          "%s must be given in the query",
+                          options.has_shape ? "dt" : "one of sphere, capsule and box");
     for (size_t i = 0; i < batch.count; i++) {
         struct move_item item = {.move.shape = options.shape};
         struct move_answer answer;

@@ -280,16 +280,14 @@ static enum err_code decode_bodies(struct call *call, struct patch_start *start,
 
     if (!array)
         return ERR_OK;
-    if (!cJSON_IsArray(array)) {
-        err_set(err, ERR_BAD_INPUT, "bodies is an array, not %s", json_kind(array));
-        return err_at(err, "/bodies");
-    }
+    if (!cJSON_IsArray(array))
+        return err_set_at(err, ERR_BAD_INPUT, "/bodies", "bodies is an array, not %s",
+                          json_kind(array));
     count = (uint32_t)cJSON_GetArraySize(array);
-    if (count > config->bodies_max) {
-        err_limit(err, ERR_UNPROCESSABLE, config->bodies_max, count,
-                  "the patch would have %u bodies, the most is %u", count, config->bodies_max);
-        return err_at(err, "/bodies");
-    }
+    if (count > config->bodies_max)
+        return err_limit_at(err, ERR_UNPROCESSABLE, "/bodies", config->bodies_max, count,
+                            "the patch would have %u bodies, the most is %u", count,
+                            config->bodies_max);
     start->bodies = calloc((size_t)count + 1, sizeof *start->bodies);
     if (!start->bodies)
         return err_set(err, ERR_NO_MEMORY, "no memory for %u bodies", count);
@@ -398,10 +396,9 @@ static enum err_code decode_deadline(const cJSON *value, double *deadline_s, str
 
     if (json_get_number(value, &ms, err))
         return err_at(err, "/deadline_ms");
-    if (!(ms > 0)) {
-        err_limit(err, ERR_BAD_INPUT, 0, ms, "deadline_ms is %g, it must be above 0", ms);
-        return err_at(err, "/deadline_ms");
-    }
+    if (!(ms > 0))
+        return err_limit_at(err, ERR_BAD_INPUT, "/deadline_ms", 0, ms,
+                            "deadline_ms is %g, it must be above 0", ms);
     *deadline_s = ms / 1e3;
     return ERR_OK;
 }
@@ -415,10 +412,9 @@ static enum err_code check_layers(const struct call *call, struct err *err)
 
     if (layers <= LOCALE_LAYERS_MAX)
         return ERR_OK;
-    err_limit(err, ERR_WORLD_FULL, LOCALE_LAYERS_MAX, (double)layers,
-              "with one layer a body locale %s would have %zu layers, it takes %d",
-              call->locale->id, layers, LOCALE_LAYERS_MAX);
-    return err_at(err, "/leave");
+    return err_limit_at(err, ERR_WORLD_FULL, "/leave", LOCALE_LAYERS_MAX, (double)layers,
+                        "with one layer a body locale %s would have %zu layers, it takes %d",
+                        call->locale->id, layers, LOCALE_LAYERS_MAX);
 }
 
 static enum err_code decode_numbers(struct call *call, struct asked *asked,
@@ -632,10 +628,9 @@ static enum err_code check_deadline(struct call *call, const struct asked *asked
         return ERR_OK;
     sand_measure_again(call->api->sand, start->scale);
     ms = 1e3 * patch_estimate_of(&rate, &config->params, &load).resting_s;
-    err_limit(err, ERR_TOO_LARGE, 1e3 * asked->deadline_s, ms,
-              "%.0f %s granules are at rest after %.0f ms here, the deadline is %.0f ms", count,
-              scale_name(start->scale), ms, 1e3 * asked->deadline_s);
-    return err_at(err, "/deadline_ms");
+    return err_limit_at(err, ERR_TOO_LARGE, "/deadline_ms", 1e3 * asked->deadline_s, ms,
+                        "%.0f %s granules are at rest after %.0f ms here, the deadline is %.0f ms",
+                        count, scale_name(start->scale), ms, 1e3 * asked->deadline_s);
 }
 
 /* Could the place be granules of this scale? *is_amount: no, they would be too many. */
@@ -722,13 +717,13 @@ static enum err_code too_many_granules(struct call *call, const struct asked *as
                  scale_text, has_scale || has_depth ? depth_text : "nothing but a later deadline");
         return err->code;
     }
-    err_limit(err, ERR_TOO_LARGE, config->granules_max, counts[start->scale],
-              "the patch takes %.0f %s granules, there is room for %u (it takes %.0f fine, %.0f "
-              "medium, %.0f coarse); %s%s would do",
-              counts[start->scale], scale_name(start->scale), config->granules_max,
-              counts[SCALE_FINE], counts[SCALE_MEDIUM], counts[SCALE_COARSE], scale_text,
-              has_scale || has_depth ? depth_text : "only a smaller size");
-    return err_at(err, "/size");
+    return err_limit_at(
+        err, ERR_TOO_LARGE, "/size", config->granules_max, counts[start->scale],
+        "the patch takes %.0f %s granules, there is room for %u (it takes %.0f fine, %.0f "
+        "medium, %.0f coarse); %s%s would do",
+        counts[start->scale], scale_name(start->scale), config->granules_max, counts[SCALE_FINE],
+        counts[SCALE_MEDIUM], counts[SCALE_COARSE], scale_text,
+        has_scale || has_depth ? depth_text : "only a smaller size");
 }
 
 /*

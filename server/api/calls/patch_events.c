@@ -128,11 +128,9 @@ static enum err_code decode_seen(const struct call *call, const struct patch_rep
 
     if (call->request)
         header = http_request_header(call->request, "last-event-id");
-    if (header.at && !span_count(header, seen)) {
-        err_set(err, ERR_BAD_INPUT,
-                "Last-Event-ID is no id of an event: a whole number was expected");
-        return err_at(err, "Last-Event-ID");
-    }
+    if (header.at && !span_count(header, seen))
+        return err_set_at(err, ERR_BAD_INPUT, "Last-Event-ID",
+                          "Last-Event-ID is no id of an event: a whole number was expected");
     if (*seen > report->transition_count)
         *seen = 0;
     /* Without it the stream begins with the state that is. */

@@ -210,12 +210,10 @@ static enum err_code check_match(struct call *call, const struct world_change *c
         node_catch_up(call, change->locale_id);
     if (!call->locale)
         return ERR_OK;
-    if (change->if_revision > call->locale->revision) {
-        err_set(err, ERR_PRECONDITION_FAILED,
-                "locale %s is at revision %llu, which If-Match does not name", call->locale->id,
-                (unsigned long long)call->locale->revision);
-        return err_at(err, "If-Match");
-    }
+    if (change->if_revision > call->locale->revision)
+        return err_set_at(err, ERR_PRECONDITION_FAILED, "If-Match",
+                          "locale %s is at revision %llu, which If-Match does not name",
+                          call->locale->id, (unsigned long long)call->locale->revision);
     return precondition_check(call, change, err);
 }
 

@@ -69,16 +69,13 @@ static enum err_code check_given(struct call *call, struct err *err)
     const char *last = "pixel";
     int given = 0;
 
-    if ((view != NULL) == (inverse != NULL)) {
-        err_set(err, ERR_BAD_INPUT,
-                "exactly one of camera and inverse_view_projection must be given, not %s",
-                view ? "both" : "neither");
-        return err_at(err, view ? "/inverse_view_projection" : "/camera");
-    }
-    if (view && json_given(call->json, "depth")) {
-        err_set(err, ERR_BAD_INPUT, "depth belongs to inverse_view_projection, not to camera");
-        return err_at(err, "/depth");
-    }
+    if ((view != NULL) == (inverse != NULL))
+        return err_set_at(err, ERR_BAD_INPUT, view ? "/inverse_view_projection" : "/camera",
+                          "exactly one of camera and inverse_view_projection must be given, not %s",
+                          view ? "both" : "neither");
+    if (view && json_given(call->json, "depth"))
+        return err_set_at(err, ERR_BAD_INPUT, "/depth",
+                          "depth belongs to inverse_view_projection, not to camera");
     for (size_t i = 0; i < sizeof picks / sizeof *picks; i++)
         if (json_given(call->json, picks[i])) {
             last = picks[i];
@@ -90,10 +87,9 @@ static enum err_code check_given(struct call *call, struct err *err)
                 given ? "several" : "none");
         return err_at(err, "/%s", last);
     }
-    if (json_given(call->json, "step") && (*last == 'p')) {
-        err_set(err, ERR_BAD_INPUT, "step belongs to rectangle or lasso, not to %s", last);
-        return err_at(err, "/step");
-    }
+    if (json_given(call->json, "step") && (*last == 'p'))
+        return err_set_at(err, ERR_BAD_INPUT, "/step",
+                          "step belongs to rectangle or lasso, not to %s", last);
     return ERR_OK;
 }
 
@@ -137,11 +133,9 @@ static enum err_code decode_tile_object(const cJSON *tile, struct pick_options *
 {
     static const char *const members[] = {"shape", "side", NULL};
 
-    if (!cJSON_IsObject(tile)) {
-        err_set(err, ERR_BAD_INPUT, "an object with shape and side was expected, not %s",
-                json_kind(tile));
-        return err_at(err, "/tile");
-    }
+    if (!cJSON_IsObject(tile))
+        return err_set_at(err, ERR_BAD_INPUT, "/tile",
+                          "an object with shape and side was expected, not %s", json_kind(tile));
     if (json_only_members(tile, members, "/tile", err))
         return err->code;
     if (json_get_word(json_member(tile, "shape"), shape_names, &out->shape, err))
@@ -165,9 +159,8 @@ static enum err_code decode_tile_words(struct span value, struct pick_options *o
         if (span_number(side, &out->side_m))
             return ERR_OK;
     }
-    err_set(err, ERR_BAD_INPUT, "tile=%.*s: expected hex,SIDE or square,SIDE",
-            value.length < 64 ? (int)value.length : 64, value.at ? value.at : "");
-    return err_at(err, "tile");
+    return err_set_at(err, ERR_BAD_INPUT, "tile", "tile=%.*s: expected hex,SIDE or square,SIDE",
+                      value.length < 64 ? (int)value.length : 64, value.at ? value.at : "");
 }
 
 static enum err_code decode_tile(struct call *call, struct pick_options *out, struct err *err)
@@ -186,10 +179,9 @@ static enum err_code decode_tile(struct call *call, struct pick_options *out, st
         has_side |= span_equals(call->query[i].name, "tile_side");
         if (!span_equals(call->query[i].name, "tile"))
             continue;
-        if (tile) {
-            err_set(err, ERR_BAD_INPUT, "tile is given in the query and in the body");
-            return err_at(err, "/tile");
-        }
+        if (tile)
+            return err_set_at(err, ERR_BAD_INPUT, "/tile",
+                              "tile is given in the query and in the body");
         if (decode_tile_words(call->query[i].value, out, err))
             return err->code;
         out->has_plan_tiles = true;
@@ -203,10 +195,9 @@ static enum err_code decode_tile(struct call *call, struct pick_options *out, st
         double limit =
             out->side_m < PLAN_TILE_SIDE_MIN_M ? PLAN_TILE_SIDE_MIN_M : PLAN_TILE_SIDE_MAX_M;
 
-        err_limit(err, ERR_BAD_INPUT, limit, out->side_m,
-                  "the side of a tile is %g m, must be %g to %g m", out->side_m,
-                  PLAN_TILE_SIDE_MIN_M, PLAN_TILE_SIDE_MAX_M);
-        return err_at(err, tile ? "/tile/side" : "tile");
+        return err_limit_at(err, ERR_BAD_INPUT, tile ? "/tile/side" : "tile", limit, out->side_m,
+                            "the side of a tile is %g m, must be %g to %g m", out->side_m,
+                            PLAN_TILE_SIDE_MIN_M, PLAN_TILE_SIDE_MAX_M);
     }
     return ERR_OK;
 }
@@ -451,12 +442,10 @@ static enum err_code decode_lasso(struct call *call, const cJSON *lasso, struct 
     int count = cJSON_IsArray(lasso) ? cJSON_GetArraySize(lasso) : 0;
     const cJSON *point = NULL;
 
-    if (count < 3 || count > LASSO_POINTS_MAX) {
-        err_limit(err, count < 3 ? ERR_BAD_INPUT : ERR_TOO_MANY_ITEMS,
-                  count < 3 ? 3 : LASSO_POINTS_MAX, count,
-                  "a lasso has 3 to %d corners, this has %d", LASSO_POINTS_MAX, count);
-        return err_at(err, "/lasso");
-    }
+    if (count < 3 || count > LASSO_POINTS_MAX)
+        return err_limit_at(err, count < 3 ? ERR_BAD_INPUT : ERR_TOO_MANY_ITEMS, "/lasso",
+                            count < 3 ? 3 : LASSO_POINTS_MAX, count,
+                            "a lasso has 3 to %d corners, this has %d", LASSO_POINTS_MAX, count);
     out->corners = call_alloc(call, (size_t)count * sizeof *out->corners);
     out->cuts = call_alloc(call, (size_t)count * sizeof *out->cuts);
     if (!out->corners || !out->cuts)
@@ -504,10 +493,10 @@ static enum err_code decode_region(struct call *call, const struct view *view, s
     out->rows = counts[1];
     if (counts[0] * counts[1] <= API_REGION_PIXELS_MAX)
         return ERR_OK;
-    err_limit(err, ERR_TOO_MANY_ITEMS, API_REGION_PIXELS_MAX, counts[0] * counts[1],
-              "the region's box has %.0f pixels at a step of %d, the most is %d",
-              counts[0] * counts[1], (int)out->step, API_REGION_PIXELS_MAX);
-    return err_at(err, rectangle ? "/rectangle" : "/lasso");
+    return err_limit_at(err, ERR_TOO_MANY_ITEMS, rectangle ? "/rectangle" : "/lasso",
+                        API_REGION_PIXELS_MAX, counts[0] * counts[1],
+                        "the region's box has %.0f pixels at a step of %d, the most is %d",
+                        counts[0] * counts[1], (int)out->step, API_REGION_PIXELS_MAX);
 }
 
 static int by_place(const void *left, const void *right)

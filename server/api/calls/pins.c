@@ -113,10 +113,9 @@ static enum err_code write_pin(struct call *call, const struct write_kind *kind,
 
     if (call_param_id(call, 1, "pin", is_put ? ERR_BAD_INPUT : ERR_PIN_UNKNOWN, change.pin, err))
         return err->code;
-    if (is_put && strspn(change.pin, "0123456789") == strlen(change.pin)) {
-        err_set(err, ERR_BAD_INPUT, "a pin's name is no number: at=%s is a revision", change.pin);
-        return err_at(err, "pin");
-    }
+    if (is_put && strspn(change.pin, "0123456789") == strlen(change.pin))
+        return err_set_at(err, ERR_BAD_INPUT, "pin",
+                          "a pin's name is no number: at=%s is a revision", change.pin);
     if (call->api->is_shared)
         return err_set(err, ERR_NOT_IMPLEMENTED, "this daemon shares its log, which has no pins");
     if (write_open(call, kind, &change, err) || options_open_query(call, NULL, err))

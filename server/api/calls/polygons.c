@@ -38,10 +38,9 @@ static enum err_code removed_sort(struct polygon_edit *edit, const char *place, 
     if (edit->removed_count > 0)
         qsort(edit->removed, edit->removed_count, sizeof *edit->removed, by_number);
     for (size_t i = 1; i < edit->removed_count; i++)
-        if (edit->removed[i] == edit->removed[i - 1]) {
-            err_set(err, ERR_BAD_INPUT, "polygon %u is listed twice", edit->removed[i]);
-            return err_at(err, "%s", place);
-        }
+        if (edit->removed[i] == edit->removed[i - 1])
+            return err_set_at(err, ERR_BAD_INPUT, place, "polygon %u is listed twice",
+                              edit->removed[i]);
     return ERR_OK;
 }
 
@@ -179,8 +178,8 @@ static enum err_code decode_json(struct call *call, struct polygon_edit *edit, b
         return err->code;
     if (edit->add.polygon_count > 0 || edit->removed_count > 0)
         return ERR_OK;
-    err_set(err, ERR_BAD_INPUT, "nothing to do: polygons to add or numbers to remove are missing");
-    return err_at(err, "/polygons");
+    return err_set_at(err, ERR_BAD_INPUT, "/polygons",
+                      "nothing to do: polygons to add or numbers to remove are missing");
 }
 
 /* ---- OBJ ------------------------------------------------------------------------------------- */
@@ -208,11 +207,10 @@ static enum err_code decode_removed_query(const struct call *call, struct polygo
         struct span item = {rest.at, comma ? (size_t)(comma - rest.at) : rest.length};
         uint64_t number;
 
-        if (!span_count(item, &number) || number >= UINT32_MAX) {
-            err_set(err, ERR_BAD_INPUT, "remove=7,9,… lists numbers of polygons, \"%.*s\" is none",
-                    (int)(item.length < 32 ? item.length : 32), item.at);
-            return err_at(err, "remove");
-        }
+        if (!span_count(item, &number) || number >= UINT32_MAX)
+            return err_set_at(err, ERR_BAD_INPUT, "remove",
+                              "remove=7,9,… lists numbers of polygons, \"%.*s\" is none",
+                              (int)(item.length < 32 ? item.length : 32), item.at);
         edit->removed[edit->removed_count++] = (uint32_t)number;
         rest = comma ? (struct span){comma + 1, rest.length - item.length - 1}
                      : (struct span){NULL, 0};
@@ -232,10 +230,9 @@ static enum err_code decode_obj(struct call *call, struct polygon_edit *edit, bo
         option_number(call, "scale", &options.scale, NULL, err) ||
         option_boolean(call, "strict", is_strict, err))
         return err->code;
-    if (!(options.scale > 0)) {
-        err_set(err, ERR_BAD_INPUT, "scale %.17g: it must be above 0", options.scale);
-        return err_at(err, "scale");
-    }
+    if (!(options.scale > 0))
+        return err_set_at(err, ERR_BAD_INPUT, "scale", "scale %.17g: it must be above 0",
+                          options.scale);
     options.up_y = axis == 1;
     if (decode_removed_query(call, edit, err))
         return err->code;

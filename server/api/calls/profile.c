@@ -24,15 +24,14 @@ static enum err_code decode_path(struct call *call, struct profile_path *path, s
 
     if (option_batch(call, &json_shape_path, &batch, err))
         return err->code;
-    if (batch.count < 2) {
-        err_limit(err, ERR_BAD_INPUT, 2, (double)batch.count, "a path has at least 2 points");
-        return err_at(err, "/path");
-    }
+    if (batch.count < 2)
+        return err_limit_at(err, ERR_BAD_INPUT, "/path", 2, (double)batch.count,
+                            "a path has at least 2 points");
     profile_path_init(path, (const struct vec2 *)batch.numbers, batch.count);
     if (isfinite(path->length_m))
         return ERR_OK;
-    err_set(err, ERR_UNPROCESSABLE, "the path is longer than a float64 can hold");
-    return err_at(err, "/path");
+    return err_set_at(err, ERR_UNPROCESSABLE, "/path",
+                      "the path is longer than a float64 can hold");
 }
 
 static enum err_code decode_sampling(struct call *call, struct sampling *out, struct err *err)
@@ -42,29 +41,23 @@ static enum err_code decode_sampling(struct call *call, struct sampling *out, st
 
     if (option_number(call, "step", &out->step_m, &out->has_step, err))
         return err->code;
-    if (has_samples == out->has_step) {
-        err_set(err, ERR_BAD_INPUT, "exactly one of samples and step must be given, not %s",
-                has_samples ? "both" : "neither");
-        return err_at(err, has_samples ? "/step" : "/samples");
-    }
-    if (out->has_step && !(out->step_m > 0)) {
-        err_set(err, ERR_BAD_INPUT, "step must be above 0 m, it is %.17g", out->step_m);
-        return err_at(err, "/step");
-    }
+    if (has_samples == out->has_step)
+        return err_set_at(err, ERR_BAD_INPUT, has_samples ? "/step" : "/samples",
+                          "exactly one of samples and step must be given, not %s",
+                          has_samples ? "both" : "neither");
+    if (out->has_step && !(out->step_m > 0))
+        return err_set_at(err, ERR_BAD_INPUT, "/step", "step must be above 0 m, it is %.17g",
+                          out->step_m);
     if (has_samples && option_integer(call, "samples", 0, UINT32_MAX, &out->samples, err))
         return err->code;
-    if (has_samples && out->samples < 2) {
-        err_limit(err, ERR_BAD_INPUT, 2, (double)out->samples,
-                  "a profile has 2 to %zu samples, not %llu", limit,
-                  (unsigned long long)out->samples);
-        return err_at(err, "/samples");
-    }
-    if (has_samples && out->samples > limit) {
-        err_limit(err, ERR_TOO_MANY_ITEMS, (double)limit, (double)out->samples,
-                  "a profile has at most %zu samples, not %llu", limit,
-                  (unsigned long long)out->samples);
-        return err_at(err, "/samples");
-    }
+    if (has_samples && out->samples < 2)
+        return err_limit_at(err, ERR_BAD_INPUT, "/samples", 2, (double)out->samples,
+                            "a profile has 2 to %zu samples, not %llu", limit,
+                            (unsigned long long)out->samples);
+    if (has_samples && out->samples > limit)
+        return err_limit_at(err, ERR_TOO_MANY_ITEMS, "/samples", (double)limit,
+                            (double)out->samples, "a profile has at most %zu samples, not %llu",
+                            limit, (unsigned long long)out->samples);
     return ERR_OK;
 }
 
@@ -77,10 +70,9 @@ static enum err_code count_steps(struct call *call, const struct profile_path *p
 
     if (!(count <= limit)) {
         count = fmin(count, DBL_MAX); /* JSON has no infinity */
-        err_limit(err, ERR_TOO_MANY_ITEMS, limit, count,
-                  "a step of %.17g m gives %.17g samples, the most is %.17g", sampling->step_m,
-                  count, limit);
-        return err_at(err, "/step");
+        return err_limit_at(err, ERR_TOO_MANY_ITEMS, "/step", limit, count,
+                            "a step of %.17g m gives %.17g samples, the most is %.17g",
+                            sampling->step_m, count, limit);
     }
     sampling->samples = (uint64_t)count;
     return ERR_OK;

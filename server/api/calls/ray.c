@@ -375,10 +375,9 @@ static enum err_code ray_binary(struct call *call, struct err *err)
     if (batch_open(call, 7, 4, binary_names, &batch, err) || decode_options(call, &options, err) ||
         call_check_budget_rays(call, &options.choice, err))
         return err->code;
-    if (options.hits_max > 0) {
-        err_set(err, ERR_BAD_INPUT, "mode=all has no binary form: a ray may have many hits");
-        return err_at(err, "mode");
-    }
+    if (options.hits_max > 0)
+        return err_set_at(err, ERR_BAD_INPUT, "mode",
+                          "mode=all has no binary form: a ray may have many hits");
     together = call_rays_together(call, &options.choice);
     for (size_t i = 0; i < batch.count; i += together)
         if (call_check_budget(call, i, err) ||

@@ -65,17 +65,15 @@ static enum err_code decode_rect(struct call *call, const struct heightfield_spe
     for (int i = 0; i < 4; i++) {
         double least = i < 2 ? 0 : 1, most = i < 2 ? all[i] - 1 : all[i - 2] - given[i - 2];
 
-        if (!(given[i] == floor(given[i]))) {
-            err_set(err, ERR_BAD_INPUT, "%s of rect is %.17g, a whole number was expected",
-                    words[i], given[i]);
-            return err_at(err, "rect");
-        }
-        if (!(given[i] >= least && given[i] <= most)) {
-            err_limit(err, ERR_BAD_INPUT, given[i] < least ? least : most, given[i],
-                      "%s of rect is %.17g, %.17g to %.17g are in the field of %u × %u", words[i],
-                      given[i], least, most, all[0], all[1]);
-            return err_at(err, "rect");
-        }
+        if (!(given[i] == floor(given[i])))
+            return err_set_at(err, ERR_BAD_INPUT, "rect",
+                              "%s of rect is %.17g, a whole number was expected", words[i],
+                              given[i]);
+        if (!(given[i] >= least && given[i] <= most))
+            return err_limit_at(err, ERR_BAD_INPUT, "rect", given[i] < least ? least : most,
+                                given[i],
+                                "%s of rect is %.17g, %.17g to %.17g are in the field of %u × %u",
+                                words[i], given[i], least, most, all[0], all[1]);
         *to[i] = (uint32_t)given[i];
     }
     return ERR_OK;
@@ -90,9 +88,8 @@ static enum err_code decode_step(struct call *call, uint32_t *out, struct err *e
     *out = (uint32_t)step;
     if ((step & (step - 1)) == 0)
         return ERR_OK;
-    err_set(err, ERR_BAD_INPUT, "step is %llu, a power of two was expected",
-            (unsigned long long)step);
-    return err_at(err, "step");
+    return err_set_at(err, ERR_BAD_INPUT, "step", "step is %llu, a power of two was expected",
+                      (unsigned long long)step);
 }
 
 static enum err_code decode(struct call *call, struct samples_request *out, struct err *err)
@@ -110,10 +107,9 @@ static enum err_code decode(struct call *call, struct samples_request *out, stru
     layer = locale_layer(call->locale, id);
     if (!layer)
         return locale_no_layer(call->locale, id, ERR_LAYER_UNKNOWN, err);
-    if (layer->kind != LAYER_HEIGHTFIELD) {
-        err_set(err, ERR_LAYER_KIND, "layer %s is a mesh, it has no samples", id);
-        return err_at(err, "layer");
-    }
+    if (layer->kind != LAYER_HEIGHTFIELD)
+        return err_set_at(err, ERR_LAYER_KIND, "layer", "layer %s is a mesh, it has no samples",
+                          id);
     out->field = layer->field;
     if (decode_rect(call, heightfield_spec(layer->field), &out->window.rect, err) ||
         decode_step(call, &out->window.step, err) || option_word(call, "rows", sides, &side, err) ||

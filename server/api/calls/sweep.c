@@ -105,10 +105,9 @@ static enum err_code sweep_binary(struct call *call, struct err *err)
 
     if (batch_open(call, 6, 4, names, &batch, err) || decode_options(call, &options, err))
         return err->code;
-    if (!options.has_shape) {
-        err_set(err, ERR_MISSING, "one of sphere, capsule and box must be given");
-        return err_at(err, "sphere");
-    }
+    if (!options.has_shape)
+        return err_set_at(err, ERR_MISSING, "sphere",
+                          "one of sphere, capsule and box must be given");
     for (size_t i = 0; i < batch.count; i++) {
         struct sweep_item item = {.shape = options.shape};
         struct sweep_touch touch;

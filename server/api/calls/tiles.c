@@ -51,18 +51,16 @@ static enum err_code check_place(const struct tile_request *tile, struct err *er
     const struct block_place *place = &tile->place;
     uint32_t last = block_level_last(spec), columns, rows;
 
-    if (place->level > last) {
-        err_limit(err, ERR_TILE_UNKNOWN, last, place->level,
-                  "there is no level %u: at level %u one cell is the whole field", place->level,
-                  last);
-        return err_at(err, "level");
-    }
+    if (place->level > last)
+        return err_limit_at(err, ERR_TILE_UNKNOWN, "level", last, place->level,
+                            "there is no level %u: at level %u one cell is the whole field",
+                            place->level, last);
     block_count(spec, place->level, &columns, &rows);
     if (place->column < columns && place->row < rows)
         return ERR_OK;
-    err_set(err, ERR_TILE_UNKNOWN, "level %u has %u × %u tiles, there is no column %u, row %u",
-            place->level, columns, rows, place->column, place->row);
-    return err_at(err, place->column >= columns ? "column" : "row");
+    return err_set_at(err, ERR_TILE_UNKNOWN, place->column >= columns ? "column" : "row",
+                      "level %u has %u × %u tiles, there is no column %u, row %u", place->level,
+                      columns, rows, place->column, place->row);
 }
 
 static enum err_code decode(struct call *call, struct tile_request *out, struct err *err)
@@ -80,10 +78,10 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
     for (size_t i = 0; i < 3; i++) {
         if (decode_index(call->params[1 + i], places[i]))
             continue;
-        err_set(err, ERR_TILE_UNKNOWN,
-                "a tile is /tiles/{level}/{column}/{row}, three whole numbers from 0 without an "
-                "ending; its form is ?format=png16");
-        return err_at(err, "%s", (const char *const[]){"level", "column", "row"}[i]);
+        return err_set_at(
+            err, ERR_TILE_UNKNOWN, (const char *const[]){"level", "column", "row"}[i],
+            "a tile is /tiles/{level}/{column}/{row}, three whole numbers from 0 without an "
+            "ending; its form is ?format=png16");
     }
     out->field = layer->field;
     out->format = (enum tile_format)format;

@@ -40,13 +40,12 @@ static enum err_code decode_rotation(const cJSON *rotation, double out[4], struc
 
     if (json_get_numbers(rotation, 4, out, err))
         return err_at(err, "/rotation");
-    if (!rotation_is_unit(out, &length)) {
-        err_limit(err, ERR_UNPROCESSABLE, 1, length,
-                  "rotation must be a unit quaternion x, y, z, w, within a thousandth: its length "
-                  "is %.17g",
-                  length);
-        return err_at(err, "/rotation");
-    }
+    if (!rotation_is_unit(out, &length))
+        return err_limit_at(
+            err, ERR_UNPROCESSABLE, "/rotation", 1, length,
+            "rotation must be a unit quaternion x, y, z, w, within a thousandth: its length "
+            "is %.17g",
+            length);
     for (int i = 0; i < 4; i++)
         out[i] /= length;
     return ERR_OK;
@@ -60,10 +59,9 @@ static enum err_code decode_pose(const struct call *call, struct pose *out, stru
     *out = (struct pose){.yaw_deg = 0};
     if (decode_translation(call, &out->translation, err))
         return err->code;
-    if (yaw && rotation) {
-        err_set(err, ERR_BAD_INPUT, "a pose has yaw_deg or rotation, not both");
-        return err_at(err, "/rotation");
-    }
+    if (yaw && rotation)
+        return err_set_at(err, ERR_BAD_INPUT, "/rotation",
+                          "a pose has yaw_deg or rotation, not both");
     if (rotation)
         return decode_rotation(rotation, out->rotation, err);
     if (yaw && (json_get_number(yaw, &out->yaw_deg, err) ||

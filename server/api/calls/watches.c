@@ -128,11 +128,9 @@ static enum err_code decode_removed(struct call *call, char (**out)[WATCH_ID_BYT
     *count = 0;
     if (array == 0 || tokens[array].kind == JSON_NULL)
         return ERR_OK;
-    if (tokens[array].kind != JSON_ARRAY) {
-        err_set(err, ERR_BAD_INPUT, "an array of ids was expected, not %s",
-                json_tape_kind(&call->tape, array));
-        return err_at(err, "/remove");
-    }
+    if (tokens[array].kind != JSON_ARRAY)
+        return err_set_at(err, ERR_BAD_INPUT, "/remove", "an array of ids was expected, not %s",
+                          json_tape_kind(&call->tape, array));
     *out = call_alloc(call, (tokens[array].count + 1) * sizeof **out);
     if (!*out)
         return err_set(err, ERR_NO_MEMORY, "no memory for the ids");
@@ -149,10 +147,9 @@ static enum err_code decode_added(struct call *call, struct watch_set *set, stru
 
     if (!tree)
         return ERR_OK;
-    if (!cJSON_IsObject(tree)) {
-        err_set(err, ERR_BAD_INPUT, "an object was expected, not %s", json_kind(tree));
-        return err_at(err, "/add");
-    }
+    if (!cJSON_IsObject(tree))
+        return err_set_at(err, ERR_BAD_INPUT, "/add", "an object was expected, not %s",
+                          json_kind(tree));
     if (json_only_members(tree, watch_kinds, "/add", err) ||
         watch_set_decode(call, object, "/add", watches_room(call->api->watches), set, err))
         return err->code;

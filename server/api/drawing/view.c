@@ -37,15 +37,12 @@ static enum err_code sun_from_angles(const double deg[2], struct vec3 *out, stru
 {
     const double azimuth = deg[0] * (M_PI / 180), height = deg[1] * (M_PI / 180);
 
-    if (!(fabs(deg[1]) <= 90)) {
-        err_limit(err, ERR_BAD_INPUT, 90, deg[1], "height_deg is %g, must be -90 to 90", deg[1]);
-        return err_at(err, "/sun/height_deg");
-    }
-    if (!(fabs(deg[0]) <= 360)) {
-        err_limit(err, ERR_BAD_INPUT, 360, deg[0], "azimuth_deg is %g, must be -360 to 360",
-                  deg[0]);
-        return err_at(err, "/sun/azimuth_deg");
-    }
+    if (!(fabs(deg[1]) <= 90))
+        return err_limit_at(err, ERR_BAD_INPUT, "/sun/height_deg", 90, deg[1],
+                            "height_deg is %g, must be -90 to 90", deg[1]);
+    if (!(fabs(deg[0]) <= 360))
+        return err_limit_at(err, ERR_BAD_INPUT, "/sun/azimuth_deg", 360, deg[0],
+                            "azimuth_deg is %g, must be -360 to 360", deg[0]);
     *out = (struct vec3){-sin(azimuth) * cos(height), -cos(azimuth) * cos(height), -sin(height)};
     return ERR_OK;
 }
@@ -56,8 +53,8 @@ static enum err_code sun_from_direction(struct vec3 direction, const char *place
     *out = vec3_unit(direction);
     if (vec3_dot(*out, *out) > 0)
         return ERR_OK;
-    err_set(err, ERR_BAD_INPUT, "the direction is the zero vector, a light must travel");
-    return err_at(err, "%s", place);
+    return err_set_at(err, ERR_BAD_INPUT, place,
+                      "the direction is the zero vector, a light must travel");
 }
 
 static enum err_code sun_of_json(const cJSON *sun, struct vec3 *out, struct err *err)
@@ -72,12 +69,10 @@ static enum err_code sun_of_json(const cJSON *sun, struct vec3 *out, struct err 
     direction = json_given(sun, "direction");
     for (int i = 0; i < 2; i++)
         angles[i] = json_given(sun, names[1 + i]);
-    if ((direction != NULL) == (angles[0] || angles[1])) {
-        err_set(err, ERR_BAD_INPUT,
-                "either direction, or azimuth_deg and height_deg must be given, not %s",
-                direction ? "both" : "neither");
-        return err_at(err, "/sun");
-    }
+    if ((direction != NULL) == (angles[0] || angles[1]))
+        return err_set_at(err, ERR_BAD_INPUT, "/sun",
+                          "either direction, or azimuth_deg and height_deg must be given, not %s",
+                          direction ? "both" : "neither");
     if (direction)
         return json_get_vec3(direction, &v, err)
                    ? err_at(err, "/sun/direction")
@@ -170,10 +165,8 @@ enum err_code view_post_answer(struct call *call, struct err *err)
     defaults(&job, size);
     if (options_open_json(call, items, names, err))
         return err->code;
-    if (!json_given(call->json, "camera")) {
-        err_set(err, ERR_MISSING, "is missing: an object with eye and target");
-        return err_at(err, "/camera");
-    }
+    if (!json_given(call->json, "camera"))
+        return err_set_at(err, ERR_MISSING, "/camera", "is missing: an object with eye and target");
     given = json_given(call->json, "size");
     sun = json_given(call->json, "sun");
     if (camera_of_json(json_given(call->json, "camera"), &job.camera, err) ||

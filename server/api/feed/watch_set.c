@@ -237,11 +237,10 @@ static enum err_code decode_items(const struct json_tape *tape, uint32_t items, 
     }
     out->groups[group].weight = weight;
     out->weight += weight * tokens[items].count;
-    if (out->weight > weight_max) {
-        err_limit(err, ERR_TOO_MANY_ITEMS, (double)weight_max, (double)out->weight,
-                  "watches may have %zu items more, this has %zu", weight_max, out->weight);
-        return err_at(err, "%s", place);
-    }
+    if (out->weight > weight_max)
+        return err_limit_at(err, ERR_TOO_MANY_ITEMS, place, (double)weight_max, (double)out->weight,
+                            "watches may have %zu items more, this has %zu", weight_max,
+                            out->weight);
     for (uint32_t i = 0; i < tokens[items].count; i++) {
         char text[WATCH_ID_BYTES];
 

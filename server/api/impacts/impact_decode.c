@@ -62,17 +62,15 @@ static enum err_code take_model(struct call *call, const cJSON *value, struct im
     if (json_get_string(value, &id, err))
         return err_at(err, "/model");
     model = (struct model *)(uintptr_t)model_list_find(call->snapshot->models, id);
-    if (!model) {
-        err_set(err, ERR_MODEL_UNKNOWN_OPTION, "there is no model \"%.64s\"", id);
-        return err_at(err, "/model");
-    }
+    if (!model)
+        return err_set_at(err, ERR_MODEL_UNKNOWN_OPTION, "/model", "there is no model \"%.64s\"",
+                          id);
     out->body.radius_m = cbrt(model->solid.volume_m3 * 3 / (4 * M_PI));
-    if (out->body.radius_m > IMPACT_RADIUS_MAX_M) {
-        err_limit(err, ERR_UNPROCESSABLE, IMPACT_RADIUS_MAX_M, out->body.radius_m,
-                  "a ball of the volume of model \"%.64s\" has a radius of %g m, the most is %d m",
-                  id, out->body.radius_m, IMPACT_RADIUS_MAX_M);
-        return err_at(err, "/model");
-    }
+    if (out->body.radius_m > IMPACT_RADIUS_MAX_M)
+        return err_limit_at(
+            err, ERR_UNPROCESSABLE, "/model", IMPACT_RADIUS_MAX_M, out->body.radius_m,
+            "a ball of the volume of model \"%.64s\" has a radius of %g m, the most is %d m", id,
+            out->body.radius_m, IMPACT_RADIUS_MAX_M);
     box = &model->solid.bounds;
     out->extent_m = vec3_length(vec3_sub(box->max, box->min));
     out->model = model_ref(model);
@@ -84,11 +82,10 @@ static enum err_code take_body(struct call *call, struct impact *out, struct err
     const cJSON *model = json_given(call->json, "model"),
                 *radius = json_given(call->json, "radius");
 
-    if ((model != NULL) == (radius != NULL)) {
-        err_set(err, ERR_BAD_INPUT, "an impact has a model or a radius, %s",
-                model ? "not both" : "this one has none");
-        return err_at(err, model ? "/radius" : "/model");
-    }
+    if ((model != NULL) == (radius != NULL))
+        return err_set_at(err, ERR_BAD_INPUT, model ? "/radius" : "/model",
+                          "an impact has a model or a radius, %s",
+                          model ? "not both" : "this one has none");
     if (get_bounded(call->json, "mass", 0, IMPACT_MASS_MAX_KG, "kg", &out->body.mass_kg, err))
         return err->code;
     return model ? take_model(call, model, out, err) : take_ball(call, out, err);
@@ -106,11 +103,9 @@ static enum err_code take_way(struct call *call, struct flight *flight, struct i
     if (json_get_vec3(json_given(call->json, "velocity"), &flight->velocity, err))
         return err_at(err, "/velocity");
     speed = vec3_length(flight->velocity);
-    if (!(speed <= IMPACT_SPEED_MAX)) {
-        err_limit(err, ERR_UNPROCESSABLE, IMPACT_SPEED_MAX, speed,
-                  "velocity is %g m/s, the most is %d m/s", speed, IMPACT_SPEED_MAX);
-        return err_at(err, "/velocity");
-    }
+    if (!(speed <= IMPACT_SPEED_MAX))
+        return err_limit_at(err, ERR_UNPROCESSABLE, "/velocity", IMPACT_SPEED_MAX, speed,
+                            "velocity is %g m/s, the most is %d m/s", speed, IMPACT_SPEED_MAX);
     out->direction =
         speed > 0 ? vec3_scale(flight->velocity, 1 / speed) : call->locale->manifest.gravity;
     return ERR_OK;
@@ -118,8 +113,7 @@ static enum err_code take_way(struct call *call, struct flight *flight, struct i
 
 static enum err_code no_ground(struct err *err, const char *format, const char *what)
 {
-    err_set(err, ERR_UNPROCESSABLE, format, what);
-    return err_at(err, "/velocity");
+    return err_set_at(err, ERR_UNPROCESSABLE, "/velocity", format, what);
 }
 
 /* The ground on its way, and its speed there. */

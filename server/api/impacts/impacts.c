@@ -240,10 +240,8 @@ enum err_code impact_get_answer(struct call *call, struct err *err)
 
     if (options_open_query(call, options, err))
         return err->code;
-    if (!span_index(call->params[1], &number)) {
-        err_set(err, ERR_IMPACT_UNKNOWN, "an impact's name is a number");
-        return err_at(err, "impact");
-    }
+    if (!span_index(call->params[1], &number))
+        return err_set_at(err, ERR_IMPACT_UNKNOWN, "impact", "an impact's name is a number");
     if (find_fate(call, number, &fate, err))
         return err->code == ERR_ELSEWHERE ? err->code : err_at(err, "impact");
     call_header(call, "Cache-Control", "no-store");

@@ -56,8 +56,8 @@ static enum err_code decode_ending(struct span *last, int *ending, struct dem *o
         *last = number;
         return ERR_OK;
     }
-    err_set(err, ERR_TILE_UNKNOWN, "a tile ends in .png, .f32 or .tif: /dem/{z}/{x}/{y}.png");
-    return err_at(err, "y");
+    return err_set_at(err, ERR_TILE_UNKNOWN, "y",
+                      "a tile ends in .png, .f32 or .tif: /dem/{z}/{x}/{y}.png");
 }
 
 static enum err_code decode_options(struct call *call, int ending, struct dem *out, struct err *err)
@@ -112,9 +112,8 @@ static enum err_code decode(struct call *call, enum map_scheme scheme, struct de
     box = map_tile_box(&out->tile);
     if (is_geodetic || geo_box_meets(&box, &out->ground.box))
         return ERR_OK;
-    err_set(err, ERR_TILE_UNKNOWN, "locale %s has no ground in tile %u/%u/%u", call->locale->id,
-            out->tile.z, out->tile.x, out->tile.y);
-    return err_at(err, "x");
+    return err_set_at(err, ERR_TILE_UNKNOWN, "x", "locale %s has no ground in tile %u/%u/%u",
+                      call->locale->id, out->tile.z, out->tile.x, out->tile.y);
 }
 
 /* ---- ask, encode ----------------------------------------------------------------------------- */

@@ -112,12 +112,10 @@ enum err_code dem_json_get_answer(struct call *call, struct err *err)
         option_integer(call, "v", 1, UINT64_MAX, &asked.v, err) ||
         option_layer(call, asked.layer, err) || map_ground_open(call, &ground, err))
         return err->code;
-    if (ground.box.south_deg > MERCATOR_LAT_DEG || ground.box.north_deg < -MERCATOR_LAT_DEG) {
-        err_set(err, ERR_NO_PLACE,
-                "locale %s is beyond latitude %.2f, where maps of web Mercator end",
-                call->locale->id, MERCATOR_LAT_DEG);
-        return err_at(err, "locale");
-    }
+    if (ground.box.south_deg > MERCATOR_LAT_DEG || ground.box.north_deg < -MERCATOR_LAT_DEG)
+        return err_set_at(err, ERR_NO_PLACE, "locale",
+                          "locale %s is beyond latitude %.2f, where maps of web Mercator end",
+                          call->locale->id, MERCATOR_LAT_DEG);
     call_header(call, "Cache-Control", "no-cache");
     write(call, &asked, &ground);
     return ERR_OK;

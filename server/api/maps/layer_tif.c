@@ -71,10 +71,9 @@ static enum err_code decode(struct call *call, struct tif *out, struct err *err)
     layer = locale_layer(call->locale, id);
     if (!layer)
         return locale_no_layer(call->locale, id, ERR_LAYER_UNKNOWN, err);
-    if (layer->kind != LAYER_HEIGHTFIELD) {
-        err_set(err, ERR_LAYER_KIND, "layer %s is a mesh, it has no samples for a GeoTIFF", id);
-        return err_at(err, "layer");
-    }
+    if (layer->kind != LAYER_HEIGHTFIELD)
+        return err_set_at(err, ERR_LAYER_KIND, "layer",
+                          "layer %s is a mesh, it has no samples for a GeoTIFF", id);
     out->field = layer->field;
     return check_revision(call, out->v, err);
 }
@@ -233,9 +232,9 @@ static enum err_code refuse_range(struct call *call, const struct tif *tif, stru
         return err_set(err, ERR_NO_MEMORY, "no memory for an error");
     snprintf(text, 40, "bytes */%llu", (unsigned long long)total);
     call->location = text;
-    err_limit(err, ERR_RANGE, (double)(total - 1), (double)tif->first,
-              "the file has %llu bytes, the range begins beyond them", (unsigned long long)total);
-    return err_at(err, "Range");
+    return err_limit_at(err, ERR_RANGE, "Range", (double)(total - 1), (double)tif->first,
+                        "the file has %llu bytes, the range begins beyond them",
+                        (unsigned long long)total);
 }
 
 /* Status and headers. *has_body false: 304. */

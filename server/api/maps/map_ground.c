@@ -376,27 +376,22 @@ enum err_code map_decode_numbers(struct call *call, struct span last, struct map
     for (size_t i = 0; i < 3; i++) {
         uint64_t value;
 
-        if (!span_index(texts[i], &value) || value > UINT32_MAX) {
-            err_set(err, ERR_TILE_UNKNOWN, "%s of a tile is a whole number from 0, not '%.*s'",
-                    names[i], texts[i].length < 32 ? (int)texts[i].length : 32, texts[i].at);
-            return err_at(err, "%s", names[i]);
-        }
+        if (!span_index(texts[i], &value) || value > UINT32_MAX)
+            return err_set_at(err, ERR_TILE_UNKNOWN, names[i],
+                              "%s of a tile is a whole number from 0, not '%.*s'", names[i],
+                              texts[i].length < 32 ? (int)texts[i].length : 32, texts[i].at);
         *to[i] = (uint32_t)value;
     }
-    if (out->z > MAP_ZOOM_MAX) {
-        err_limit(err, ERR_TILE_UNKNOWN, MAP_ZOOM_MAX, out->z,
-                  "there is no zoom %u, the last is %d", out->z, MAP_ZOOM_MAX);
-        return err_at(err, "z");
-    }
+    if (out->z > MAP_ZOOM_MAX)
+        return err_limit_at(err, ERR_TILE_UNKNOWN, "z", MAP_ZOOM_MAX, out->z,
+                            "there is no zoom %u, the last is %d", out->z, MAP_ZOOM_MAX);
     counts[0] = map_tile_columns(out->scheme, out->z);
     counts[1] = map_tile_rows(out->scheme, out->z);
     for (size_t i = 0; i < 2; i++)
-        if (*to[1 + i] >= counts[i]) {
-            err_limit(err, ERR_TILE_UNKNOWN, counts[i] - 1.0, *to[1 + i],
-                      "%s of zoom %u goes to %u, not to %u", names[1 + i], out->z, counts[i] - 1,
-                      *to[1 + i]);
-            return err_at(err, "%s", names[1 + i]);
-        }
+        if (*to[1 + i] >= counts[i])
+            return err_limit_at(err, ERR_TILE_UNKNOWN, names[1 + i], counts[i] - 1.0, *to[1 + i],
+                                "%s of zoom %u goes to %u, not to %u", names[1 + i], out->z,
+                                counts[i] - 1, *to[1 + i]);
     return ERR_OK;
 }
 

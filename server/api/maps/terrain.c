@@ -173,10 +173,9 @@ static enum err_code decode(struct call *call, struct terrain *out, struct err *
     struct span last = call->params[3], accept = {NULL, 0}, wanted = {NULL, 0};
     struct geo_box box;
 
-    if (last.length <= 8 || memcmp(last.at + last.length - 8, ".terrain", 8) != 0) {
-        err_set(err, ERR_TILE_UNKNOWN, "a tile ends in .terrain: /terrain/{z}/{x}/{y}.terrain");
-        return err_at(err, "y");
-    }
+    if (last.length <= 8 || memcmp(last.at + last.length - 8, ".terrain", 8) != 0)
+        return err_set_at(err, ERR_TILE_UNKNOWN, "y",
+                          "a tile ends in .terrain: /terrain/{z}/{x}/{y}.terrain");
     last.length -= 8;
     out->tile = (struct map_tile){.scheme = MAP_QUANTIZED, .side = QUANTIZED_SIDE};
     if (options_open_query(call, names, err) || map_decode_numbers(call, last, &out->tile, err) ||
@@ -200,9 +199,8 @@ static enum err_code decode(struct call *call, struct terrain *out, struct err *
     box = map_tile_box(&out->tile);
     if (out->tile.z == 0 || geo_box_meets(&box, &out->ground.box))
         return ERR_OK;
-    err_set(err, ERR_TILE_UNKNOWN, "locale %s has no ground in that tile of zoom %u",
-            call->locale->id, out->tile.z);
-    return err_at(err, "x");
+    return err_set_at(err, ERR_TILE_UNKNOWN, "x", "locale %s has no ground in that tile of zoom %u",
+                      call->locale->id, out->tile.z);
 }
 
 /* Which of the tiles below this one exist, of the next levels. */

@@ -154,10 +154,9 @@ enum err_code tileset_get_answer(struct call *call, struct err *err)
 
     if (options_open_query(call, names, err) || map_of_locale(locale, &map, err))
         return err->code;
-    if (!box_of(locale, &box)) {
-        err_set(err, ERR_UNPROCESSABLE, "locale %s has no mesh layer for a tileset", locale->id);
-        return err_at(err, "locale");
-    }
+    if (!box_of(locale, &box))
+        return err_set_at(err, ERR_UNPROCESSABLE, "locale",
+                          "locale %s has no mesh layer for a tileset", locale->id);
     size_m = vec3_length(vec3_sub(box.max, box.min));
     transform =
         to_earth(&map, (struct vec2){(box.min.x + box.max.x) / 2, (box.min.y + box.max.y) / 2});

@@ -79,10 +79,9 @@ enum err_code past_author(struct call *call, char out[STORE_AUTHOR_MAX + 1], boo
         return err->code;
     if (out[0] != '\0' && out[strspn(out, letters)] == '\0')
         return ERR_OK;
-    err_set(err, ERR_BAD_INPUT,
-            "\"%s\" is no token's name: 1 to %d characters of A-Za-z0-9_-.@:", out,
-            STORE_AUTHOR_MAX);
-    return err_at(err, "%s", json_given(call->json, "author") ? "/author" : "author");
+    return err_set_at(err, ERR_BAD_INPUT, json_given(call->json, "author") ? "/author" : "author",
+                      "\"%s\" is no token's name: 1 to %d characters of A-Za-z0-9_-.@:", out,
+                      STORE_AUTHOR_MAX);
 }
 
 struct moment {
@@ -118,11 +117,10 @@ static enum err_code revision_at(struct call *call, int64_t time_ms, uint64_t *o
 
 static enum err_code wrong_since(struct call *call, const char *got, struct err *err)
 {
-    err_set(err, ERR_BAD_INPUT,
-            "since is %.64s: expected a revision, a whole number, or a time such as "
-            "2026-12-31T18:00:00Z",
-            got);
-    return err_at(err, "%s", json_given(call->json, "since") ? "/since" : "since");
+    return err_set_at(err, ERR_BAD_INPUT, json_given(call->json, "since") ? "/since" : "since",
+                      "since is %.64s: expected a revision, a whole number, or a time such as "
+                      "2026-12-31T18:00:00Z",
+                      got);
 }
 
 enum err_code past_since(struct call *call, uint64_t *out, bool *is_given, struct err *err)

@@ -80,21 +80,18 @@ static enum err_code decode_since(struct call *call, uint64_t *out, struct err *
 
     if (past_since(call, out, &has_since, err))
         return err->code;
-    if (has_since == has_to) {
-        err_set(err, has_to ? ERR_BAD_INPUT : ERR_MISSING,
-                "since which revision? one of since and to_revision is expected%s",
-                has_to ? ", not both" : "");
-        return err_at(err, "/since");
-    }
+    if (has_since == has_to)
+        return err_set_at(err, has_to ? ERR_BAD_INPUT : ERR_MISSING, "/since",
+                          "since which revision? one of since and to_revision is expected%s",
+                          has_to ? ", not both" : "");
     if (has_to && option_integer(call, "to_revision", 0, INT64_MAX / 2, out, err))
         return err->code;
     if (*out <= call->locale->revision)
         return ERR_OK;
-    err_limit(err, ERR_REVISION_AHEAD, (double)call->locale->revision, (double)*out,
-              "revision %llu is in the future: locale %s is at revision %llu",
-              (unsigned long long)*out, call->locale->id,
-              (unsigned long long)call->locale->revision);
-    return err_at(err, has_to ? "/to_revision" : "/since");
+    return err_limit_at(
+        err, ERR_REVISION_AHEAD, has_to ? "/to_revision" : "/since", (double)call->locale->revision,
+        (double)*out, "revision %llu is in the future: locale %s is at revision %llu",
+        (unsigned long long)*out, call->locale->id, (unsigned long long)call->locale->revision);
 }
 
 static enum err_code decode(struct call *call, struct revert_question *out,

@@ -106,14 +106,13 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
 
     if (locale_choose(locale, layer_id, out, err))
         return err->code;
-    if (locale_space(locale).frame != MESH_CARTESIAN) {
-        err_set(err, ERR_NO_HEIGHTFIELD,
-                "heights are along Z, and gravity in locale %s is %s: ask for contact", locale->id,
-                locale_space(locale).frame == MESH_SPHERICAL
-                    ? "along the lines through its origin (frame=spherical)"
-                    : "along the lines through its Z axis (frame=cylindrical)");
-        return err_at(err, "locale");
-    }
+    if (locale_space(locale).frame != MESH_CARTESIAN)
+        return err_set_at(err, ERR_NO_HEIGHTFIELD, "locale",
+                          "heights are along Z, and gravity in locale %s is %s: ask for contact",
+                          locale->id,
+                          locale_space(locale).frame == MESH_SPHERICAL
+                              ? "along the lines through its origin (frame=spherical)"
+                              : "along the lines through its Z axis (frame=cylindrical)");
     for (size_t i = 0; i < out->count; i++) {
         if (out->layers[i]->kind == LAYER_HEIGHTFIELD) {
             fields++;
@@ -128,16 +127,14 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
     if (fields == 0 && has_ground_mesh(out)) {
         if (is_minus_z(locale->manifest.gravity))
             return ERR_OK;
-        err_set(err, ERR_NO_HEIGHTFIELD,
-                "heights are along Z, and gravity in locale %s is not: ask for contact",
-                locale->id);
-        return err_at(err, "locale");
+        return err_set_at(err, ERR_NO_HEIGHTFIELD, "locale",
+                          "heights are along Z, and gravity in locale %s is not: ask for contact",
+                          locale->id);
     }
-    if (fields == 0 && layer_id) {
-        err_set(err, ERR_LAYER_KIND, "layer %s of locale %s is a ceiling and has no ground",
-                layer_id, locale->id);
-        return err_at(err, "/layer");
-    }
+    if (fields == 0 && layer_id)
+        return err_set_at(err, ERR_LAYER_KIND, "/layer",
+                          "layer %s of locale %s is a ceiling and has no ground", layer_id,
+                          locale->id);
     return locale_choose_field(locale, layer_id, &ignored, err); /* sets the reason */
 }
 

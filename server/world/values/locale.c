@@ -57,35 +57,26 @@ enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err
     double *q = manifest->placement.rotation;
     double length = vec3_length(manifest->gravity);
 
-    if (!is_unit(length)) {
-        err_set(err, ERR_UNPROCESSABLE, "gravity must be a unit vector, its length is %.17g",
-                length);
-        return err_at(err, "/gravity");
-    }
+    if (!is_unit(length))
+        return err_set_at(err, ERR_UNPROCESSABLE, "/gravity",
+                          "gravity must be a unit vector, its length is %.17g", length);
     manifest->gravity = (struct vec3){manifest->gravity.x / length, manifest->gravity.y / length,
                                       manifest->gravity.z / length};
     length = length_xy(length_xy(q[0], q[1]), length_xy(q[2], q[3]));
-    if (!is_unit(length)) {
-        err_set(err, ERR_UNPROCESSABLE, "rotation must be a unit quaternion, its length is %.17g",
-                length);
-        return err_at(err, "/placement/rotation");
-    }
+    if (!is_unit(length))
+        return err_set_at(err, ERR_UNPROCESSABLE, "/placement/rotation",
+                          "rotation must be a unit quaternion, its length is %.17g", length);
     for (int i = 0; i < 4; i++)
         q[i] /= length;
-    if (!vec3_is_finite(manifest->placement.translation)) {
-        err_set(err, ERR_BAD_INPUT, "translation must be finite");
-        return err_at(err, "/placement/translation");
-    }
-    if (manifest->has_geo && !(fabs(manifest->geo_lat_deg) <= 90)) {
-        err_limit(err, ERR_BAD_INPUT, 90, manifest->geo_lat_deg, "lat %.17g is outside -90..90",
-                  manifest->geo_lat_deg);
-        return err_at(err, "/geo/lat");
-    }
-    if (manifest->has_geo && !(fabs(manifest->geo_lng_deg) <= 180)) {
-        err_limit(err, ERR_BAD_INPUT, 180, manifest->geo_lng_deg, "lng %.17g is outside -180..180",
-                  manifest->geo_lng_deg);
-        return err_at(err, "/geo/lng");
-    }
+    if (!vec3_is_finite(manifest->placement.translation))
+        return err_set_at(err, ERR_BAD_INPUT, "/placement/translation",
+                          "translation must be finite");
+    if (manifest->has_geo && !(fabs(manifest->geo_lat_deg) <= 90))
+        return err_limit_at(err, ERR_BAD_INPUT, "/geo/lat", 90, manifest->geo_lat_deg,
+                            "lat %.17g is outside -90..90", manifest->geo_lat_deg);
+    if (manifest->has_geo && !(fabs(manifest->geo_lng_deg) <= 180))
+        return err_limit_at(err, ERR_BAD_INPUT, "/geo/lng", 180, manifest->geo_lng_deg,
+                            "lng %.17g is outside -180..180", manifest->geo_lng_deg);
     return check_crs(manifest, err);
 }
 
@@ -193,13 +184,12 @@ static enum err_code check_space(const struct locale *locale, const struct layer
 
         if (strcmp(layer->id, put->id) == 0 || !spaces_differ(a, b))
             continue;
-        err_set(
-            err, ERR_UNPROCESSABLE,
+        return err_set_at(
+            err, ERR_UNPROCESSABLE, "frame",
             "a locale has one gravity: layer %s is %s%s, and this one would be %s%s; put it into "
             "a locale of its own",
             layer->id, names[a.frame], a.frame ? pulls[a.is_outward] : "", names[b.frame],
             b.frame ? pulls[b.is_outward] : "");
-        return err_at(err, "frame");
     }
     return ERR_OK;
 }
@@ -334,9 +324,9 @@ enum err_code locale_no_layer(const struct locale *locale, const char *id, enum 
     for (size_t i = 0; i < locale->layer_count; i++)
         names[i] = locale->layers[i]->id;
     guess = nearest_word(id, strlen(id), names);
-    err_set(err, code, "there is no layer \"%.64s\" in locale %s%s%s%s", id, locale->id,
-            guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "");
-    return err_at(err, "%s", code == ERR_LAYER_UNKNOWN ? "layer" : "/layer");
+    return err_set_at(err, code, code == ERR_LAYER_UNKNOWN ? "layer" : "/layer",
+                      "there is no layer \"%.64s\" in locale %s%s%s%s", id, locale->id,
+                      guess ? " (did you mean \"" : "", guess ? guess : "", guess ? "\"?)" : "");
 }
 
 static bool layers_validate(const struct locale *locale, struct err *err)

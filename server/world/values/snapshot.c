@@ -231,9 +231,8 @@ enum err_code snapshot_no_locale(const struct world_snapshot *snapshot, const ch
     for (size_t i = 0; i < GUESSES_MAX && (locale = snapshot_step(snapshot, &from)) != NULL; i++)
         names[i] = locale->id;
     guess = nearest_word(id, strlen(id), names);
-    err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s%s%s%s", id,
-            guess ? " (did you mean " : "", guess ? guess : "", guess ? "?)" : "");
-    return err_at(err, "locale");
+    return err_set_at(err, ERR_LOCALE_UNKNOWN, "locale", "there is no locale %s%s%s%s", id,
+                      guess ? " (did you mean " : "", guess ? guess : "", guess ? "?)" : "");
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

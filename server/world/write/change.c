@@ -227,12 +227,11 @@ static enum err_code find_repeat(struct draft *draft, const struct world_change 
         return err->code;
     if (!found)
         return ERR_OK;
-    if (memcmp(request, change->request, STORE_REQUEST_BYTES) != 0) {
-        err_set(err, ERR_KEY_REUSED,
-                "the key \"%.64s\" was used before for another request; a repeat must be the same",
-                change->op_id);
-        return err_at(err, "Idempotency-Key");
-    }
+    if (memcmp(request, change->request, STORE_REQUEST_BYTES) != 0)
+        return err_set_at(
+            err, ERR_KEY_REUSED, "Idempotency-Key",
+            "the key \"%.64s\" was used before for another request; a repeat must be the same",
+            change->op_id);
     result->is_repeat = true;
     result->event.revision = op ? op->revision : row.revision;
     result->outcome.rect = op ? op->rect : row.rect;
@@ -287,15 +286,15 @@ static enum err_code failed_condition(const struct change_result *result, struct
     bool is_layer = world_is_of_layer(change->kind), is_pin = change->kind == WORLD_PUT_PIN;
     bool wants_it = change->condition == WORLD_IF_PRESENT;
 
-    err_set(err, ERR_PRECONDITION_FAILED, "%s %s is %sthere",
-            is_pin     ? "pin"
-            : is_layer ? "layer"
-                       : "locale",
-            is_pin     ? change->pin
-            : is_layer ? change->layer_id
-                       : change->locale_id,
-            wants_it ? "not " : "already ");
-    return err_at(err, wants_it ? "If-Match" : "If-None-Match");
+    return err_set_at(err, ERR_PRECONDITION_FAILED, wants_it ? "If-Match" : "If-None-Match",
+                      "%s %s is %sthere",
+                      is_pin     ? "pin"
+                      : is_layer ? "layer"
+                                 : "locale",
+                      is_pin     ? change->pin
+                      : is_layer ? change->layer_id
+                                 : change->locale_id,
+                      wants_it ? "not " : "already ");
 }
 
 /* The conditions that hold for every kind. */
@@ -308,16 +307,13 @@ static enum err_code check_conditions(const struct draft *draft, const struct ch
 
     if (damage)
         return err_set(err, ERR_DAMAGED, "%s", damage);
-    if (!result->before && !world_makes_locale(change->kind)) {
-        err_set(err, ERR_LOCALE_UNKNOWN, "there is no locale %s", change->locale_id);
-        return err_at(err, "locale");
-    }
-    if (change->if_revision != 0 && change->if_revision != revision) {
-        err_set(err, ERR_PRECONDITION_FAILED, "locale %s is at revision %llu, not at %llu",
-                change->locale_id, (unsigned long long)revision,
-                (unsigned long long)change->if_revision);
-        return err_at(err, "If-Match");
-    }
+    if (!result->before && !world_makes_locale(change->kind))
+        return err_set_at(err, ERR_LOCALE_UNKNOWN, "locale", "there is no locale %s",
+                          change->locale_id);
+    if (change->if_revision != 0 && change->if_revision != revision)
+        return err_set_at(err, ERR_PRECONDITION_FAILED, "If-Match",
+                          "locale %s is at revision %llu, not at %llu", change->locale_id,
+                          (unsigned long long)revision, (unsigned long long)change->if_revision);
     if (change->condition != WORLD_IF_ANY &&
         target_is_there(result) != (change->condition == WORLD_IF_PRESENT))
         return failed_condition(result, err);

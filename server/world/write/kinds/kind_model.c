@@ -15,10 +15,9 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
 
     CHECK(is_put == (change->model != NULL) && change->op_id[0] == '\0');
     result->is_new = model_list_find(now, change->model_id) == NULL;
-    if (!is_put && result->is_new) {
-        err_set(err, ERR_MODEL_UNKNOWN, "there is no model %s", change->model_id);
-        return err_at(err, "model");
-    }
+    if (!is_put && result->is_new)
+        return err_set_at(err, ERR_MODEL_UNKNOWN, "model", "there is no model %s",
+                          change->model_id);
     if (is_put && result->is_new && now && now->count >= most && !draft->is_followed)
         return err_limit(err, ERR_WORLD_FULL, (double)most, (double)now->count + 1,
                          "the world takes %zu models, it is full", most);
