@@ -8,6 +8,7 @@
 #include "tests/support/json_tape_check.h"
 #include "tests/support/random.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -229,6 +230,39 @@ static void commas_stand_between_values_only(void **state)
                                       "\"c\":[1,null,-2.5],\"d\":null}");
 }
 
+static void members_have_a_key_and_a_value(void **state)
+{
+    static struct buffer buffer;
+    static const char expected[] =
+        "{\"number\":0.5,\"none\":null,\"integer\":18446744073709551615,\"is\":false,\"text\":"
+        "\"a\","
+        "\"empty\":null,\"absent\":null,\"there\":0,\"at\":[1,null,3],\"numbers\":[1,-2],"
+        "\"object\":{\"array\":[]}}";
+    struct json_writer w;
+
+    (void)state;
+    writer_open(&w, &buffer, BUFFER_BYTES);
+    json_begin_object(&w);
+    json_put_number(&w, "number", 0.5);
+    json_put_null(&w, "none");
+    json_put_integer(&w, "integer", UINT64_MAX);
+    json_put_boolean(&w, "is", false);
+    json_put_string(&w, "text", "a");
+    json_put_string_or_null(&w, "empty", "");
+    json_put_integer_or_null(&w, "absent", false, 7);
+    json_put_integer_or_null(&w, "there", true, 0);
+    json_put_vec3(&w, "at", (struct vec3){1, NAN, 3});
+    json_put_numbers(&w, "numbers", (double[]){1, -2}, 2);
+    json_put_object(&w, "object");
+    json_put_array(&w, "array");
+    json_end_array(&w);
+    json_end_object(&w);
+    json_end_object(&w);
+    assert_true(json_finish(&w));
+    buffer.bytes[buffer.used] = '\0';
+    assert_string_equal(buffer.bytes, expected);
+}
+
 static void strings_are_escaped(void **state)
 {
     static struct buffer buffer;
@@ -324,6 +358,7 @@ int main(void)
         cmocka_unit_test(numbers_at_the_edges_read_back),
         cmocka_unit_test(numbers_have_their_plain_forms),
         cmocka_unit_test(commas_stand_between_values_only),
+        cmocka_unit_test(members_have_a_key_and_a_value),
         cmocka_unit_test(strings_are_escaped),
         cmocka_unit_test(a_full_sink_fails_the_whole_text),
         cmocka_unit_test(long_texts_come_whole_through_small_room),
