@@ -287,6 +287,7 @@ void world_drop(const struct world_change *change)
     polygon_edit_free(&polygons);
     free((void *)change->edit.heights_m);
     free((void *)(uintptr_t)change->shell.bytes);
+    free(change->poses);
     revert_plan_free(change->revert);
 }
 

@@ -62,10 +62,10 @@ extern const struct world_limits world_limits_default;
     X(WORLD_MOVE_LAYER, 8, 0, move_layer_kind)                                                     \
     X(WORLD_KEEP_SHELL, 9, 0, keep_shell_kind)                                                     \
     X(WORLD_EDIT_POLYGONS, 10, 8, edit_polygons_kind)                                              \
-    X(WORLD_PUT_PIN, 11, 0, put_pin_kind)                                                          \
-    X(WORLD_DELETE_PIN, 12, 0, delete_pin_kind)                                                    \
-    X(WORLD_RESTORE, 13, 0, restore_kind)                                                          \
-    X(WORLD_REVERT, 14, 0, revert_kind)                                                            \
+    X(WORLD_PUT_PIN, 11, 9, put_pin_kind)                                                          \
+    X(WORLD_DELETE_PIN, 12, 10, delete_pin_kind)                                                   \
+    X(WORLD_RESTORE, 13, 11, restore_kind)                                                         \
+    X(WORLD_REVERT, 14, 12, revert_kind)                                                           \
     X(WORLD_FORK, 15, 0, fork_kind)
 
 #define WORLD_CHANGE_CONSTANT(constant, number, log_number, table) constant = (number),
@@ -126,6 +126,15 @@ struct change_origin {
 struct change_author {
     char name[STORE_AUTHOR_MAX + 1]; /* of the token; "": none is known */
     char note[STORE_NOTE_MAX + 1];
+    int64_t time_ms; /* of an entry of a shared log: when it was made; else 0 */
+    bool is_set;     /* then: of an edit, history_is_set */
+};
+
+/* Poses of layers at a moment, of a value that is pinned. */
+struct world_poses {
+    uint64_t transform_seq;
+    size_t count;
+    struct store_pin_pose at[];
 };
 
 struct revert_plan;
@@ -157,6 +166,8 @@ struct world_change {
     struct pose pose;                     /* WORLD_MOVE_LAYER */
     bool is_followed;                     /* then: another node has put it into the shared log */
     char pin[WORLD_ID_MAX + 1];           /* WORLD_PUT_PIN, WORLD_DELETE_PIN, WORLD_RESTORE */
+    struct world_poses *poses;            /* WORLD_PUT_PIN: those of the value, or NULL: the present
+                                             ones; malloc, taken */
     struct revert_plan *revert;           /* WORLD_REVERT; taken */
     struct world_fork fork;               /* WORLD_FORK; manifest.from is set */
     uint64_t fence;                       /* of a lease that it is bound to; 0: none */
@@ -358,7 +369,7 @@ struct feed *world_feed(struct world *world);
 /* The poses of layers that were moved. Any thread. */
 struct moves *world_moves(struct world *world);
 
-/* As store_history, with or without a store; not with a shared log. Any thread, or the writer. */
+/* As store_history, with or without a store. Any thread, or the writer. */
 enum err_code world_history(struct world *world, const struct store_history_question *question,
                             uint64_t *since, store_take_past take, void *context, struct err *err);
 

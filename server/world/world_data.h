@@ -200,6 +200,7 @@ struct change_result {
     struct feed_event event;
     bool is_new;
     bool is_repeat;
+    int64_t time_ms; /* when it was made, for the history */
     bool is_nothing; /* it would change nothing: `after` is a reference to `before` */
     void *answer;    /* malloc: of a repeat the first answer, else the one to be stored */
     size_t answer_bytes;
@@ -227,6 +228,9 @@ bool result_is_durable(const struct change_result *result);
 
 /* No locale, no event: a model, or values that are derived from one. */
 bool result_is_of_model(const struct change_result *result);
+
+/* Is it the same revision of its locale with other pins? */
+bool result_is_of_pin(const struct change_result *result);
 
 /* Is it a revision of its locale? */
 bool result_is_of_locale(const struct change_result *result);
@@ -294,6 +298,10 @@ void revert_plan_free(struct revert_plan *plan); /* NULL is fine */
 /* A layer's pose as it is stored. */
 struct store_pose persist_pose_row(const struct layer *layer);
 
+/* A value with its layers in these poses, at rest; the others unmoved. NULL and ERR_NO_MEMORY. */
+struct locale *persist_posed(const struct locale *value, const struct world_poses *poses,
+                             struct err *err);
+
 /* Writes the pose of one layer, as it is in the snapshot. */
 enum err_code persist_pose(struct store *store, const struct locale *locale,
                            const struct layer *layer, struct err *err);
@@ -309,13 +317,17 @@ enum err_code persist_tombstone(struct store *store, const struct locale *locale
 enum err_code persist_layer(struct store *store, const struct locale *locale,
                             const struct layer *layer, struct err *err);
 
+/* Keeps the rows as they are, which are the value's, under a name. */
+enum err_code persist_pin(struct store *store, const char *name, const struct locale *value,
+                          struct err *err);
+
 /* Writes a result into the store's open transaction: values, then its row of the log. */
 enum err_code persist_result(struct store *store, const struct change_result *result,
                              struct err *err);
 
 /*
- * Replaces all rows of a locale (NULL: deleted at that revision), with its event as the only row of
- * its log.
+ * Replaces all rows of a locale (NULL: deleted at that revision) and its pins, with its event as
+ * the only row of its log.
  */
 enum err_code persist_replacement(struct store *store, const char *locale_id,
                                   const struct locale *locale, const struct feed_event *event,

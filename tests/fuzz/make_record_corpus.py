@@ -15,6 +15,16 @@ def head(kind, answer=b"", version=1):
     return struct.pack("<BBHI", version, kind, 0, len(answer)) + answer
 
 
+def words(kind, note=b"deeper", is_set=0):
+    return (head(kind, version=3) + struct.pack("<q", 1790000000000) + name(b"ann") +
+            struct.pack("<H", len(note)) + note + struct.pack("<B", is_set))
+
+
+def poses(*ids):
+    return struct.pack("<QI", 9, len(ids)) + b"".join(
+        name(each) + struct.pack("<8dQ", 1, 2, 3, 0, 0, 0, 0, 1, 7) for each in ids)
+
+
 def manifest(title=b"Land", down=-1):
     return struct.pack("<H", len(title)) + title + struct.pack(
         "<3d3d4dBBB2d", 0, 0, down, 1, 2, 3, 0, 0, 0, 1, 1, 0, 1, 59.3, 18.1)
@@ -42,6 +52,7 @@ def layers(*each):
 
 
 POOL = struct.pack("<6f", 1, 2, 3, float("nan"), 5, 6)
+VALUE = (manifest() + struct.pack("<I", 2) + name(b"ground") + field() + name(b"deck") + mesh())
 INPUTS = {
     "manifest": (1, head(1, b"kept") + manifest()),
     "delete-locale": (2, head(2)),
@@ -52,11 +63,22 @@ INPUTS = {
     "model": (6, head(6) + blob_hash(MODEL)),
     "delete-model": (7, head(7)),
     "kind": (0, head(0)),
-    "locale": (8, snapshot(0, manifest() + struct.pack("<I", 2) + name(b"ground") + field() +
-                           name(b"deck") + mesh())),
+    "locale": (8, snapshot(0, VALUE)),
     "deleted": (8, snapshot(1)),
     "models": (16, snapshot(2, struct.pack("<I", 1) + name(b"rock") + blob_hash(MODEL))),
+    "edit-with-words": (5, words(5, is_set=1) + POOL),
+    "pin": (32 + 1, words(9) + name(b"start") + poses(b"deck")),
+    "delete-pin": (32 + 2, words(10) + name(b"start")),
+    "restore": (32 + 3, words(11) + name(b"start")),
+    "pins": (8, snapshot(0, struct.pack("<Q", 4) + VALUE + struct.pack("<I", 2) +
+                         name(b"start") + struct.pack("<Q", 2) + VALUE + poses() +
+                         name(b"later") + struct.pack("<Q", 3) + VALUE + poses(b"deck"), version=3)),
     # refused
+    "note-too-long": (5, words(5, note=b"n" * 300) + POOL),
+    "pins-out-of-order": (8, snapshot(0, struct.pack("<Q", 4) + VALUE + struct.pack("<I", 2) +
+                                      name(b"start") + struct.pack("<Q", 3) + VALUE + poses() +
+                                      name(b"later") + struct.pack("<Q", 2) + VALUE + poses(),
+                                      version=3)),
     "newer-entry": (1, head(1, version=9) + manifest()),
     "newer-snapshot": (8, snapshot(1, version=9)),
     "answer-cut-off": (2, head(2)[:4] + struct.pack("<I", 1000)),

@@ -77,7 +77,6 @@ struct pair {
     struct blobs blobs;
     struct record_source source;
     struct err err;
-    uint64_t models;
 };
 
 static int setup(void **state)
@@ -127,7 +126,7 @@ static void expect_same_locale(struct pair *p, const char *id)
 
     for (int i = 0; i < 2; i++)
         assert_int_equal(
-            record_locale(snapshot_locale(p->drafts[i].snapshot, id), &records[i], &p->err),
+            record_locale(snapshot_locale(p->drafts[i].snapshot, id), 9, 99, &records[i], &p->err),
             ERR_OK);
     assert_int_equal(records[0].bytes, records[1].bytes);
     assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
@@ -192,8 +191,7 @@ static void send(struct pair *p, struct world_change change)
 
     make(p, 0, &change, &results[0]);
     assert_true(record_takes(&results[0]));
-    p->models += result_is_of_model(&results[0]);
-    assert_int_equal(record_result(&results[0], p->models, &record, &entry, &p->err), ERR_OK);
+    assert_int_equal(record_result(&results[0], &record, &entry, &p->err), ERR_OK);
     keep_blobs(&p->blobs, &record);
     assert_true(entry.op_id[0] == (change.op_id[0] ? change.op_id[0] : '~'));
     expect_no_part_is_taken(p, &entry);
@@ -201,10 +199,14 @@ static void send(struct pair *p, struct world_change change)
     if (record_change(&entry, &p->source, &got, &p->err))
         fail_msg("%s", p->err.msg);
     assert_string_equal(got.op_id, change.op_id);
+    assert_string_equal(got.author.name, change.author.name);
+    assert_string_equal(got.author.note, change.author.note);
+    assert_int_equal(got.author.time_ms, result_is_of_model(&results[0]) ? 0 : results[0].time_ms);
     make(p, 1, &got, &results[1]);
     assert_int_equal(results[1].event.revision, results[0].event.revision);
     assert_string_equal(results[1].event.source, results[0].event.source);
     assert_int_equal(results[1].event.has_rect, results[0].event.has_rect);
+    assert_memory_equal(&results[1].event.rect, &results[0].event.rect, sizeof(struct sample_rect));
     assert_memory_equal(&results[1].event.bounds, &results[0].event.bounds, sizeof(struct box3));
     assert_int_equal(results[1].answer_bytes, results[0].answer_bytes);
     if (results[0].answer)
@@ -249,6 +251,25 @@ static struct world_change mesh_change(const char *locale, const char *layer,
     return change_of_mesh(locale, layer, vertices, 6, corners, starts, space);
 }
 
+static struct world_change pin_change(const char *name)
+{
+    struct world_change change = change_of(WORLD_PUT_PIN, "land", "");
+
+    snprintf(change.pin, sizeof change.pin, "%s", name);
+    return change;
+}
+
+static struct world_change edit_change(const char *locale, const char *layer)
+{
+    struct world_change change = change_of(WORLD_EDIT, locale, layer);
+    float *heights = malloc(6 * sizeof *heights);
+
+    for (int i = 0; i < 6; i++)
+        heights[i] = i == 4 ? NAN : (float)i / 3;
+    change.edit = (struct edit){.kind = EDIT_ADD, .rect = {5, 6, 3, 2}, .heights_m = heights};
+    return change;
+}
+
 /* A triangle and one that has no area come, the polygon 0 goes. */
 static struct world_change polygons_change(const char *locale, const char *layer)
 {
@@ -277,7 +298,6 @@ static void every_kind_comes_back(void **state)
 {
     struct pair *p = *state;
     struct world_change change = change_of(WORLD_PUT_LOCALE, "land", "");
-    float *heights = malloc(6 * sizeof *heights);
 
     strcpy(change.manifest.title, "Höhe \"1\"");
     change.manifest.has_geo = true;
@@ -302,13 +322,22 @@ static void every_kind_comes_back(void **state)
         send(p, change);
         assert_true(snapshot_locale(p->drafts[1].snapshot, "hill")->manifest.has_geo);
     }
-    change = change_of(WORLD_EDIT, "land", "ground");
-    for (int i = 0; i < 6; i++)
-        heights[i] = i == 4 ? NAN : (float)i / 3;
-    change.edit = (struct edit){.kind = EDIT_ADD, .rect = {5, 6, 3, 2}, .heights_m = heights};
+    change = pin_change("start");
+    change.author.time_ms = 0;
+    send(p, change);
+    change = edit_change("land", "ground");
+    strcpy(change.author.name, "ann@example");
+    strcpy(change.author.note, "Höhle");
     strcpy(change.op_id, "a key");
     memset(change.request, 7, sizeof change.request);
     change.answer = answer_of;
+    send(p, change);
+    send(p, pin_change("end"));
+    change = pin_change("start");
+    change.kind = WORLD_RESTORE;
+    send(p, change);
+    change = pin_change("start");
+    change.kind = WORLD_DELETE_PIN;
     send(p, change);
     change = change_of(WORLD_PUT_LOCALE, "land", "");
     change.manifest.gravity = (struct vec3){0.6, 0, -0.8};
@@ -354,37 +383,65 @@ static void models_come_back(void **state)
 static void a_whole_locale_comes_back(void **state)
 {
     struct pair *p = *state;
-    struct recorded_locale recorded;
     struct record records[2];
     struct locale *again;
+    uint64_t revision;
 
     send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
     send(p, field_change("land", "ground", COLS, ROWS));
     send(p, mesh_change("land", "roof", (struct mesh_space){.frame = MESH_CARTESIAN}));
-    assert_int_equal(
-        record_locale(snapshot_locale(p->drafts[0].snapshot, "land"), &records[0], &p->err),
-        ERR_OK);
-    if (record_read_locale(records[0].data, records[0].bytes, &p->source, &recorded, &p->err))
-        fail_msg("%s", p->err.msg);
-    again = locale_assemble("land", 3, &recorded.manifest, recorded.layers, recorded.layer_count,
-                            &p->err);
-    assert_true(locale_validate(again, &p->err));
-    assert_int_equal(record_locale(again, &records[1], &p->err), ERR_OK);
-    assert_int_equal(records[0].bytes, records[1].bytes);
-    assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
-    locale_unref(again);
-    for (size_t length = 0; length < records[0].bytes; length++)
-        assert_int_equal(
-            record_read_locale(records[0].data, length, &p->source, &recorded, &p->err),
-            ERR_DAMAGED);
-    record_finish(&records[0]);
-    record_finish(&records[1]);
-    assert_int_equal(record_locale(NULL, &records[0], &p->err), ERR_OK);
-    assert_int_equal(
-        record_read_locale(records[0].data, records[0].bytes, &p->source, &recorded, &p->err),
-        ERR_OK);
-    assert_true(recorded.is_deleted);
-    record_finish(&records[0]);
+    for (int with_pins = 0; with_pins < 2; with_pins++) {
+        uint64_t number = 3 + 2 * (uint64_t)with_pins;
+
+        if (with_pins) {
+            send(p, pin_change("old"));
+            send(p, edit_change("land", "ground"));
+            send(p, pin_change("later")); /* of a later revision */
+        }
+        number = snapshot_locale(p->drafts[0].snapshot, "land")->revision + 2 * (uint64_t)with_pins;
+        assert_int_equal(record_locale(snapshot_locale(p->drafts[0].snapshot, "land"), 0, number,
+                                       &records[0], &p->err),
+                         ERR_OK);
+        assert_int_equal(*records[0].data, with_pins ? 3 : 1);
+        keep_blobs(&p->blobs, &records[0]);
+        if (record_read_locale("land", number, records[0].data, records[0].bytes, &p->source,
+                               &again, &revision, &p->err))
+            fail_msg("%s", p->err.msg);
+        assert_int_equal(revision, with_pins ? 4 : 3);
+        assert_true(locale_validate(again, &p->err));
+        assert_int_equal(record_locale(again, 0, number, &records[1], &p->err), ERR_OK);
+        assert_int_equal(records[0].bytes, records[1].bytes);
+        assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
+        if (with_pins) { /* tiles are shared as they were: the edit is in one of four */
+            struct heightfield *now = locale_layer(again, "ground")->field;
+            struct heightfield *then = locale_layer(locale_pin(again, "old"), "ground")->field;
+
+            assert_true(locale_layer(again, "roof") ==
+                        locale_layer(locale_pin(again, "old"), "roof"));
+            assert_ptr_equal(heightfield_tile_samples(now, 1, 1),
+                             heightfield_tile_samples(then, 1, 1));
+            assert_ptr_not_equal(heightfield_tile_samples(now, 0, 0),
+                                 heightfield_tile_samples(then, 0, 0));
+            assert_true(locale_layer(again, "ground") ==
+                        locale_layer(locale_pin(again, "later"), "ground"));
+        }
+        locale_unref(again);
+        for (size_t length = 0; length < records[0].bytes; length++)
+            assert_int_equal(record_read_locale("land", number, records[0].data, length, &p->source,
+                                                &again, &revision, &p->err),
+                             ERR_DAMAGED);
+        record_finish(&records[0]);
+        record_finish(&records[1]);
+    }
+    for (uint64_t number = 7; number < 9; number++) {
+        assert_int_equal(record_locale(NULL, 7, number, &records[0], &p->err), ERR_OK);
+        assert_int_equal(record_read_locale("land", number, records[0].data, records[0].bytes,
+                                            &p->source, &again, &revision, &p->err),
+                         ERR_OK);
+        assert_null(again);
+        assert_int_equal(revision, 7);
+        record_finish(&records[0]);
+    }
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */
@@ -436,7 +493,7 @@ static void what_does_not_fit_is_refused(void **state)
     bad = good;
     bad.layer[0] = '\0';
     expect_refused(p, &bad, "ids");
-    edit[0] = 3;
+    edit[0] = 4;
     expect_refused(p, &good, "version");
     edit[0] = 1;
     edit[1] = 99;
@@ -459,7 +516,7 @@ static void parts_that_are_gone_or_changed_are_refused(void **state)
     send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
     change = field_change("land", "ground", COLS, ROWS);
     make(p, 0, &change, &result);
-    assert_int_equal(record_result(&result, 0, &record, &entry, &p->err), ERR_OK);
+    assert_int_equal(record_result(&result, &record, &entry, &p->err), ERR_OK);
     assert_int_equal(record.blob_count, 4);
     expect_refused(p, &entry, "there is no such part");
     keep_blobs(&p->blobs, &record);
@@ -474,7 +531,7 @@ static void parts_that_are_gone_or_changed_are_refused(void **state)
     p->blobs.lies = false;
     change = mesh_change("land", "roof", (struct mesh_space){.frame = MESH_CARTESIAN});
     make(p, 0, &change, &result);
-    assert_int_equal(record_result(&result, 0, &record, &entry, &p->err), ERR_OK);
+    assert_int_equal(record_result(&result, &record, &entry, &p->err), ERR_OK);
     keep_blobs(&p->blobs, &record);
     result_finish(&result);
     world_drop(&change);

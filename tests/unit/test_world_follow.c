@@ -213,7 +213,7 @@ static void a_key_that_only_the_log_knows_is_refused(void **state)
     assert_int_equal(revision_of(&all->b, "sea"), 2);
     w = submit(&all->b, with_key(edit_of("sea", 1, 1, 5), "key", 7));
     assert_int_equal(w.code, ERR_CONFLICT);
-    assert_non_null(strstr(w.message, "was made: it is revision 3 of land"));
+    assert_non_null(strstr(w.message, "was made: it is entry 3 of the log of land"));
     assert_null(fake.holder);
     edit(&all->b, "sea", 1, 1, 5);
 }

@@ -116,8 +116,6 @@ static enum err_code write_pin(struct call *call, const struct write_kind *kind,
     if (is_put && strspn(change.pin, "0123456789") == strlen(change.pin))
         return err_set_at(err, ERR_BAD_INPUT, "pin",
                           "a pin's name is no number: at=%s is a revision", change.pin);
-    if (call->api->is_shared)
-        return err_set(err, ERR_NOT_IMPLEMENTED, "this daemon shares its log, which has no pins");
     if (write_open(call, kind, &change, err) || options_open_query(call, NULL, err))
         return err->code;
     return write_submit(call, kind, &change, NULL, 0, err);

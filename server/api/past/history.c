@@ -60,14 +60,6 @@ bool past_read_time(const char *text, int64_t *out)
     return true;
 }
 
-enum err_code past_need(const struct call *call, struct err *err)
-{
-    if (call->api->is_shared)
-        return err_set(err, ERR_NOT_IMPLEMENTED,
-                       "this daemon shares its log, which has no history");
-    return ERR_OK;
-}
-
 enum err_code past_author(struct call *call, char out[STORE_AUTHOR_MAX + 1], bool *is_given,
                           struct err *err)
 {
@@ -209,8 +201,7 @@ static enum err_code decode(struct call *call, struct asked *asked, struct err *
 
     asked->limit = 100;
     asked->before = UINT64_MAX;
-    if (options_open_query(call, names, err) || past_need(call, err) ||
-        option_word(call, "order", orders, &order, err) ||
+    if (options_open_query(call, names, err) || option_word(call, "order", orders, &order, err) ||
         option_integer(call, "limit", 1, API_HISTORY_PAGE_MAX, &asked->limit, err) ||
         option_integer(call, "before", 1, INT64_MAX / 2, &asked->before, err) ||
         option_layer(call, asked->layer, err) ||

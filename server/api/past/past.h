@@ -11,9 +11,6 @@ enum { PAST_TIME_BYTES = 40 };
 void past_write_time(int64_t time_ms, char out[PAST_TIME_BYTES]);
 bool past_read_time(const char *text, int64_t *out);
 
-/* ERR_NOT_IMPLEMENTED: no history is kept here. */
-enum err_code past_need(const struct call *call, struct err *err);
-
 /* author=: a token's name; "" when absent. */
 enum err_code past_author(struct call *call, char out[STORE_AUTHOR_MAX + 1], bool *is_given,
                           struct err *err);

@@ -10,6 +10,7 @@
 
 #include "api/calls.h"
 #include "api/encode.h"
+#include "api/node.h"
 #include "api/options.h"
 #include "api/rect_set.h"
 #include "api/upload.h"
@@ -135,9 +136,10 @@ enum err_code revert_post_answer(struct call *call, struct err *err)
     bool is_answered;
     uint64_t charge;
 
-    if (past_need(call, err) || write_open(call, &revert_write, &change, err) ||
+    if (write_open(call, &revert_write, &change, err) ||
         write_repeat(call, &revert_write, &change, &is_answered, err) || is_answered)
         return err->code;
+    node_catch_up(call, change.locale_id);
     if (!call->locale)
         return call_unknown_locale(call, err);
     if (decode(call, &question, &spec, err))

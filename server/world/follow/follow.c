@@ -18,7 +18,7 @@
  * skipped: the locale is replaced by a newer snapshot if there is one. Else it stays at its
  * revision, and readiness reports the reason. The other locales go on.
  *
- * Invariants: f->applied is the store's row, and the published locale's revision; a revision is
+ * Invariants: f->applied is the store's row, f->revision the published locale's; a revision is
  * published here only when the log has it.
  */
 #include "world/follow/follow.h"
@@ -26,6 +26,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "world/write/kinds/kind.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -130,11 +131,12 @@ struct followed *follow_add(struct follow *follow, const char *locale, struct er
     return found;
 }
 
-void follow_set_applied(struct follow *follow, struct followed *followed, uint64_t revision,
-                        const char *op_id)
+void follow_set_applied(struct follow *follow, struct followed *followed, uint64_t applied,
+                        uint64_t revision, const char *op_id)
 {
     pthread_mutex_lock(&follow->mutex);
-    followed->applied = revision;
+    followed->applied = applied;
+    followed->revision = revision;
     snprintf(followed->op_id, sizeof followed->op_id, "%s", op_id);
     pthread_mutex_unlock(&follow->mutex);
 }
@@ -170,7 +172,7 @@ uint64_t world_applied(struct world *world, const char *locale_id)
     pthread_mutex_lock(&world->follow->mutex);
     followed = follow_find(world->follow, locale_id);
     if (followed)
-        applied = followed->applied;
+        applied = followed->revision;
     pthread_mutex_unlock(&world->follow->mutex);
     return applied;
 }
@@ -372,7 +374,7 @@ struct reading {
     struct world_change changes[CLUSTER_READ_MAX];
     struct change_result results[CLUSTER_READ_MAX];
     size_t count;
-    uint64_t revision, bytes;
+    uint64_t applied, revision, bytes; /* as of struct followed */
     char op_id[CLUSTER_OP_ID_MAX + 1];
     bool is_full; /* there may be more */
     struct err err;
@@ -404,11 +406,11 @@ static enum err_code make_entry(struct reading *r, const struct cluster_entry *e
     struct world_change *change = &r->changes[r->count];
     struct change_result *result = &r->results[r->count];
     struct draft own;
-    uint64_t revision;
+    uint64_t revision, expected;
 
-    if (entry->revision != r->revision + 1)
-        return err_set(err, ERR_DAMAGED, "the shared log's entry of %s after revision %llu is %llu",
-                       entry->locale, (unsigned long long)r->revision,
+    if (entry->revision != r->applied + 1)
+        return err_set(err, ERR_DAMAGED, "the shared log's entry of %s after entry %llu is %llu",
+                       entry->locale, (unsigned long long)r->applied,
                        (unsigned long long)entry->revision);
     if (record_change(entry, &source, change, err))
         return err->code;
@@ -418,18 +420,19 @@ static enum err_code make_entry(struct reading *r, const struct cluster_entry *e
         draft_end(&own);
         return err->code;
     }
+    expected = r->revision + !result_is_of_pin(result);
     revision = result_is_of_model(result) ? entry->revision : result->event.revision;
-    if (result->is_repeat || revision != entry->revision) {
+    if (result->is_repeat || revision != expected) {
         draft_end(&own);
         return err_set(err, ERR_DAMAGED,
                        "the shared log's entry of %s, revision %llu, would be revision %llu here",
-                       entry->locale, (unsigned long long)entry->revision,
-                       (unsigned long long)revision);
+                       entry->locale, (unsigned long long)expected, (unsigned long long)revision);
     }
     draft_join(&r->draft, &own);
     r->bytes += entry->bytes + (change->layer ? change->layer->memory_bytes : 0) +
                 (change->model ? change->model->length : 0);
-    r->revision = entry->revision;
+    r->applied = entry->revision;
+    r->revision = revision;
     memcpy(r->op_id, entry->op_id, sizeof r->op_id);
     r->followed->is_ours = strcmp(entry->node, r->world->follow->node) == 0;
     return ERR_OK;
@@ -454,7 +457,7 @@ static bool take_entry(void *context, const struct cluster_entry *entry, struct 
 static enum err_code persist_reading(struct reading *r, size_t made, struct err *err)
 {
     struct store *store = r->world->store;
-    struct store_applied applied = {.revision = r->revision};
+    struct store_applied applied = {.revision = r->applied};
 
     memcpy(applied.locale, r->followed->locale, sizeof applied.locale);
     memcpy(applied.op_id, r->op_id, sizeof applied.op_id);
@@ -505,7 +508,7 @@ static enum err_code publish_reading(struct reading *r, size_t made, struct err 
         return err->code;
     }
     draft_publish_begin(&r->draft);
-    follow_set_applied(world->follow, f, r->revision, r->op_id);
+    follow_set_applied(world->follow, f, r->applied, r->revision, r->op_id);
     f->is_adopting = false;
     for (size_t i = 0; i < made; i++)
         result_announce(world, &r->results[i]);
@@ -531,11 +534,12 @@ static enum err_code read_some(struct world *world, struct followed *f, struct e
         return err_set(err, ERR_NO_MEMORY, "no memory to follow the shared log");
     r->world = world;
     r->followed = f;
-    r->revision = f->applied;
+    r->applied = f->applied;
+    r->revision = f->revision;
     draft_begin(&r->draft, world);
     r->draft.is_followed = true;
     cluster_read(world->follow->log, f->locale, f->applied, take_entry, r, &count, &failed);
-    made = (size_t)(r->revision - f->applied);
+    made = (size_t)(r->applied - f->applied);
     if (r->is_full)
         failed.code = ERR_OK;
     if (publish_reading(r, made, err) == ERR_OK && failed.code != ERR_OK)
@@ -801,6 +805,17 @@ static enum err_code append_records(struct follow *follow, struct cluster_entry 
     return err->code;
 }
 
+/* The number of an entry, after that of its locale's last one before it. */
+static uint64_t next_number(struct follow *follow, const struct cluster_entry *entries, size_t at)
+{
+    const struct followed *f = follow_find(follow, entries[at].locale);
+
+    for (size_t i = at; i-- > 0;)
+        if (strcmp(entries[i].locale, entries[at].locale) == 0)
+            return entries[i].revision + 1;
+    return f ? f->applied + 1 : 1;
+}
+
 /*
  * Can these be appended after the applied entries? ERR_CONFLICT: not before the log was compared,
  * or a locale replaced. Else sets in each entry the op_id of the one before it.
@@ -833,8 +848,6 @@ enum err_code follow_append(struct world *world, const struct change_result *con
                             size_t count, size_t *at, struct err *err)
 {
     struct follow *follow = world->follow;
-    const struct followed *models = follow_find(follow, RECORD_MODELS);
-    uint64_t models_revision = models ? models->applied : 0;
     struct record *records = calloc(count, sizeof *records);
     struct cluster_entry *entries = calloc(count, sizeof *entries);
     size_t made = 0;
@@ -847,8 +860,8 @@ enum err_code follow_append(struct world *world, const struct change_result *con
     else if (!records || !entries)
         err_set(err, ERR_NO_MEMORY, "no memory for the shared log");
     for (; err->code == ERR_OK && made < count; made++) {
-        models_revision += result_is_of_model(results[made]);
-        record_result(results[made], models_revision, &records[made], &entries[made], err);
+        record_result(results[made], &records[made], &entries[made], err);
+        entries[made].revision = next_number(follow, entries, made);
         entries[made].fence = results[made]->change->fence;
     }
     if (err->code == ERR_OK && stand_on(follow, entries, count, err) == ERR_OK)
@@ -905,7 +918,9 @@ void follow_applied(struct world *world)
             follow->is_joined = false;
             continue;
         }
-        follow_set_applied(follow, f, follow->sent[i].revision, follow->sent[i].op_id);
+        follow_set_applied(follow, f, follow->sent[i].revision,
+                           f->revision + !change_log_is_of_pin(follow->sent[i].kind),
+                           follow->sent[i].op_id);
         f->is_adopting = false;
         f->head = f->head > f->applied ? f->head : f->applied;
         f->is_in_log = f->is_ours = true;

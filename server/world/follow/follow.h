@@ -2,6 +2,9 @@
  * A world that shares its log with other daemons: the inside, private to world/ (world.h has the
  * contract).
  *
+ * The entries of a locale are numbered from 1 on, each one more than the last. An entry of a pin
+ * makes no revision, so the number is the revision plus the entries of pins so far.
+ *
  *   follow.c           entries of other nodes; appending entries; the reported state
  *   follow_join.c      which log, at the start and after each new connection; adoption; divergence
  *   follow_snapshot.c  snapshots, made and taken
@@ -26,7 +29,8 @@
 /* A locale as the log and the store have it; or the models. */
 struct followed {
     char locale[WORLD_ID_MAX + 1];
-    uint64_t applied;                  /* here; 0: nothing */
+    uint64_t applied;                  /* here: the entry's number; 0: nothing */
+    uint64_t revision;                 /* of the locale then; pins are entries without one */
     char op_id[CLUSTER_OP_ID_MAX + 1]; /* of that entry */
     bool is_served;                    /* this node follows it */
     bool is_in_log;
@@ -69,9 +73,9 @@ struct follow {
 /* ---- follow.c -------------------------------------------------------------------------------- */
 
 struct followed *follow_find(struct follow *follow, const char *locale);
-/* Sets the applied revision, after the publication and before readers are woken. */
-void follow_set_applied(struct follow *follow, struct followed *followed, uint64_t revision,
-                        const char *op_id);
+/* Sets the applied entry, after the publication and before readers are woken. */
+void follow_set_applied(struct follow *follow, struct followed *followed, uint64_t applied,
+                        uint64_t revision, const char *op_id);
 /* The one of that id, made if need be. NULL and ERR_NO_MEMORY. */
 struct followed *follow_add(struct follow *follow, const char *locale, struct err *err);
 
@@ -151,7 +155,7 @@ enum err_code follow_take_anew(struct world *world, struct followed *followed, s
 bool follow_make_snapshot(struct world *world);
 
 /* The bytes of a locale, or of the models, as they are published. */
-enum err_code follow_record(struct world *world, const char *locale, struct record *out,
+enum err_code follow_record(struct world *world, const struct followed *f, struct record *out,
                             struct err *err);
 
 /* Removes a locale that is not followed here any more, from the store, too; this is no deletion. */

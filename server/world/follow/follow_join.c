@@ -77,12 +77,19 @@ static bool take_applied(void *context, const struct store_applied *applied, str
     if (!f)
         return false;
     is_adopting = read_op_id(applied->op_id, op_id);
-    follow_set_applied(context, f, applied->revision, op_id);
+    follow_set_applied(context, f, applied->revision, applied->revision, op_id);
     f->is_adopting = is_adopting;
     return true;
 }
 
-/* A locale without its row, or with a row of another revision, is compared with the log. */
+static void set_revision(struct follow *follow, struct followed *f, uint64_t revision)
+{
+    pthread_mutex_lock(&follow->mutex);
+    f->revision = revision;
+    pthread_mutex_unlock(&follow->mutex);
+}
+
+/* A locale without its row, or with one from before its revision, is compared with the log. */
 static enum err_code check_locales(struct world *world, struct err *err)
 {
     const struct world_snapshot *snapshot = published(world);
@@ -93,7 +100,17 @@ static enum err_code check_locales(struct world *world, struct err *err)
 
         if (!f)
             return err->code;
-        f->is_doubtful = f->applied != locale->revision;
+        f->is_doubtful = f->applied < locale->revision;
+        set_revision(world->follow, f, locale->revision);
+    }
+    for (size_t i = 0; i < world->follow->count; i++) {
+        struct followed *f = &world->follow->at[i];
+        uint64_t revision = 0;
+
+        if (store_find_deleted(world->store, f->locale, &revision, err))
+            return err->code;
+        if (revision > 0)
+            set_revision(world->follow, f, revision);
     }
     for (size_t i = 0; i < world->damage_count; i++) {
         const char *id = world->damages[i].locale_id;
@@ -155,7 +172,7 @@ static enum err_code adopt(struct world *world, struct followed *f, struct err *
     struct follow *follow = world->follow;
     struct record record;
 
-    if (follow_record(world, f->locale, &record, err))
+    if (follow_record(world, f, &record, err))
         return err->code;
     if (follow_put_blobs(follow, &record, err) == ERR_OK)
         cluster_adopt(follow->log, f->locale, f->applied, f->op_id, record.data, record.bytes,
@@ -187,7 +204,7 @@ static enum err_code own_locale(struct world *world, const char *id, uint64_t re
         return refuse(world->follow, err);
     }
     make_adopted_id(op_id);
-    follow_set_applied(world->follow, f, revision, op_id);
+    follow_set_applied(world->follow, f, revision, revision, op_id);
     f->is_adopting = true;
     return ERR_OK;
 }

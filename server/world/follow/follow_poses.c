@@ -29,13 +29,14 @@ void follow_share_poses(struct world *world)
 
     while (poses && (event = moves_next_unshared(world->moves, &at)) != NULL) {
         const struct locale *locale = snapshot_locale(snapshot, event->locale);
+        const struct followed *followed = follow_find(world->follow, event->locale);
         struct cluster_pose *pose = &poses[count];
 
-        if (!locale)
+        if (!locale || !followed)
             continue;
         memcpy(pose->locale, event->locale, sizeof pose->locale);
         memcpy(pose->layer, event->layer, sizeof pose->layer);
-        pose->revision = locale->revision;
+        pose->revision = followed->applied;
         memcpy(pose->numbers, &event->motion.pose, sizeof pose->numbers);
         count++;
     }

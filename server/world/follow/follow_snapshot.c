@@ -81,10 +81,10 @@ static struct feed_event leap(const struct world *world, const struct followed *
 /* In the open transaction; event is NULL where the locale is removed without a trace. */
 static enum err_code write_locale(struct world *world, const struct followed *f,
                                   const struct locale *locale, const struct feed_event *event,
-                                  uint64_t revision, const char *op_id, struct err *err)
+                                  uint64_t number, const char *op_id, struct err *err)
 {
     struct store *store = world->store;
-    struct store_applied applied = {.revision = revision};
+    struct store_applied applied = {.revision = number};
 
     snprintf(applied.locale, sizeof applied.locale, "%s", f->locale);
     snprintf(applied.op_id, sizeof applied.op_id, "%s", op_id);
@@ -109,7 +109,8 @@ static enum err_code show_locale(struct world *world, struct draft *draft, const
 }
 
 static enum err_code replace_locale(struct world *world, struct followed *f, struct locale *locale,
-                                    uint64_t revision, const char *op_id, struct err *err)
+                                    uint64_t number, uint64_t revision, const char *op_id,
+                                    struct err *err)
 {
     const struct locale *before = snapshot_locale(atomic_load(&world->published), f->locale);
     struct feed_event event = leap(world, f, revision, before, locale);
@@ -119,10 +120,10 @@ static enum err_code replace_locale(struct world *world, struct followed *f, str
     if (locale && before)
         locale->transform_seq = before->transform_seq;
     if (show_locale(world, &draft, f->locale, locale, err) == ERR_OK &&
-        write_locale(world, f, locale, is_kept ? &event : NULL, revision, op_id, err) == ERR_OK) {
+        write_locale(world, f, locale, is_kept ? &event : NULL, number, op_id, err) == ERR_OK) {
         draft.sequence++;
         draft_publish_begin(&draft);
-        follow_set_applied(world->follow, f, revision, op_id);
+        follow_set_applied(world->follow, f, number, revision, op_id);
         feed_append(world->feed, &event);
         moves_forget(world->moves, f->locale, NULL);
         draft_publish_end(&draft);
@@ -132,22 +133,15 @@ static enum err_code replace_locale(struct world *world, struct followed *f, str
 }
 
 static enum err_code take_locale(struct world *world, struct followed *f, const void *bytes,
-                                 size_t length, uint64_t revision, const char *op_id,
-                                 struct err *err)
+                                 size_t length, uint64_t number, const char *op_id, struct err *err)
 {
     struct record_source source = follow_source(world->follow);
-    struct recorded_locale recorded;
-    struct locale *locale = NULL;
+    struct locale *locale;
+    uint64_t revision;
 
-    if (record_read_locale(bytes, length, &source, &recorded, err))
+    if (record_read_locale(f->locale, number, bytes, length, &source, &locale, &revision, err))
         return err->code;
-    if (!recorded.is_deleted) {
-        locale = locale_assemble(f->locale, revision, &recorded.manifest, recorded.layers,
-                                 recorded.layer_count, err);
-        if (!locale)
-            return err->code;
-    }
-    replace_locale(world, f, locale, revision, op_id, err);
+    replace_locale(world, f, locale, number, revision, op_id, err);
     locale_unref(locale);
     return err->code;
 }
@@ -188,7 +182,7 @@ static enum err_code replace_models(struct world *world, struct followed *f,
     if (draft_advance(&draft, snapshot_with_models(draft.snapshot, models, err), err) == ERR_OK &&
         write_models(world, models, &applied, err) == ERR_OK) {
         draft_publish_begin(&draft);
-        follow_set_applied(world->follow, f, revision, op_id);
+        follow_set_applied(world->follow, f, revision, revision, op_id);
         draft_publish_end(&draft);
     }
     draft_end(&draft);
@@ -216,7 +210,7 @@ enum err_code follow_forget(struct world *world, struct followed *f, struct err 
     if (f->is_in_log && f->is_served)
         follow_mark_coming(world->follow, f);
     if (is_of_models(f->locale) ? replace_models(world, f, NULL, 0, "", err)
-                                : replace_locale(world, f, NULL, 0, "", err))
+                                : replace_locale(world, f, NULL, 0, 0, "", err))
         return err->code;
     f->is_doubtful = f->is_adopting = false;
     clear_damage(world, f->locale);
@@ -256,9 +250,10 @@ enum err_code follow_take_anew(struct world *world, struct followed *f, struct e
 
 /* ---- making one ------------------------------------------------------------------------------ */
 
-enum err_code follow_record(struct world *world, const char *id, struct record *out,
+enum err_code follow_record(struct world *world, const struct followed *f, struct record *out,
                             struct err *err)
 {
+    const char *id = f->locale;
     const struct world_snapshot *snapshot = atomic_load(&world->published);
     const struct locale *locale;
     uint64_t deleted = 0;
@@ -271,7 +266,7 @@ enum err_code follow_record(struct world *world, const char *id, struct record *
         return err->code;
     if (!locale && deleted == 0) /* damaged, perhaps; that is no deletion */
         return err_set(err, ERR_DAMAGED, "%s is not here, and was not deleted", id);
-    return record_locale(locale, out, err);
+    return record_locale(locale, deleted, f->applied, out, err);
 }
 
 static bool is_due(const struct follow *follow, const struct followed *f)
@@ -292,7 +287,7 @@ static enum err_code make_one(struct world *world, struct followed *f, bool *is_
     struct record record;
 
     *is_whole = false;
-    if (follow_record(world, f->locale, &record, err))
+    if (follow_record(world, f, &record, err))
         return err->code;
     if (follow_put_some(follow, &record, BLOBS_AT_ONCE, is_whole, err) == ERR_OK && *is_whole)
         cluster_put_snapshot(follow->log, f->locale, f->applied, f->op_id, record.data,

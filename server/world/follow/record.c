@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/content_hash.h"
+#include "world/write/history.h"
 #include "world/write/kinds/kind.h"
 
 #include <pthread.h>
@@ -64,10 +65,22 @@ static void put_vec3(struct record_sink *sink, struct vec3 v)
     record_put(sink, (double[]){v.x, v.y, v.z}, 3 * sizeof(double));
 }
 
-static void put_id(struct record_sink *sink, const char *id)
+static void put_u64(struct record_sink *sink, uint64_t value)
+{
+    record_put(sink, &value, sizeof value);
+}
+
+void record_put_id(struct record_sink *sink, const char *id)
 {
     put_u8(sink, (unsigned)strlen(id));
     record_put(sink, id, strlen(id));
+}
+
+/* The bytes have a part that only readers of this version and later ones know. */
+static void need_version(struct record_sink *sink, uint8_t version)
+{
+    if (!sink->has_no_memory && sink->record->data[0] < version)
+        sink->record->data[0] = version;
 }
 
 /*
@@ -255,6 +268,8 @@ const void *record_blob_bytes(const struct record_blob *blob, size_t *length, vo
 
 void record_put_manifest(struct record_sink *sink, const struct locale_manifest *m)
 {
+    bool is_fork = m->from[0] != '\0';
+
     put_u16(sink, strlen(m->title));
     record_put(sink, m->title, strlen(m->title));
     put_vec3(sink, m->gravity);
@@ -262,21 +277,23 @@ void record_put_manifest(struct record_sink *sink, const struct locale_manifest 
     record_put(sink, m->placement.rotation, sizeof m->placement.rotation);
     put_u8(sink, m->open_sky);
     put_u8(sink, (unsigned)m->triangulation);
-    put_u8(sink, m->crs != 0 ? 2 : m->has_geo);
+    put_u8(sink, (m->crs != 0 ? 2u : m->has_geo) + (is_fork ? RECORD_FORK : 0u));
     if (m->crs == 0)
         record_put(sink, (double[]){m->geo_lat_deg, m->geo_lng_deg}, 2 * sizeof(double));
     else
         record_put(sink, (double[]){m->crs, 0}, 2 * sizeof(double));
-    if (m->crs != 0 && !sink->has_no_memory)
-        sink->record->data[0] = RECORD_VERSION;
+    if (is_fork) {
+        record_put_id(sink, m->from);
+        put_u64(sink, m->from_revision);
+    }
+    need_version(sink, is_fork ? RECORD_VERSION : m->crs != 0 ? RECORD_VERSION_PLACE : 0);
 }
 
 void record_put_place(struct record_sink *sink, const struct locale_manifest *m)
 {
     put_u8(sink, RECORD_PLACE);
     record_put_manifest(sink, m);
-    if (!sink->has_no_memory)
-        sink->record->data[0] = RECORD_VERSION;
+    need_version(sink, RECORD_VERSION_PLACE);
 }
 
 static void put_field(struct record_sink *sink, const struct layer *layer)
@@ -314,6 +331,29 @@ void record_put_layer(struct record_sink *sink, const struct layer *layer)
     put_blob(sink, &(struct record_blob){.part = RECORD_IMAGE, .layer = layer});
 }
 
+void record_put_poses(struct record_sink *sink, const struct locale *value)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < value->layer_count; i++)
+        count += value->layers[i]->is_moved;
+    put_u64(sink, value->transform_seq);
+    put_u32(sink, count);
+    for (size_t i = 0; i < value->layer_count; i++) {
+        const struct layer *layer = value->layers[i];
+        struct store_pose row;
+
+        if (!layer->is_moved)
+            continue;
+        row = persist_pose_row(layer);
+        record_put_id(sink, layer->id);
+        record_put(sink, row.translation, sizeof row.translation);
+        record_put(sink, &row.yaw_deg, sizeof row.yaw_deg);
+        record_put(sink, row.rotation, sizeof row.rotation);
+        put_u64(sink, row.transform_seq);
+    }
+}
+
 void record_put_model(struct record_sink *sink, const struct model *model)
 {
     put_blob(sink, &(struct record_blob){.part = RECORD_FILE, .model = model});
@@ -341,14 +381,13 @@ static void make_op_id(char *out)
     *out = '\0';
 }
 
-static void fill_entry(const struct change_result *result, uint64_t models_revision,
-                       const struct record *record, struct cluster_entry *entry)
+static void fill_entry(const struct change_result *result, const struct record *record,
+                       struct cluster_entry *entry)
 {
     const struct world_change *change = result->change;
     const struct feed_event *event = &result->event;
 
     *entry = (struct cluster_entry){
-        .revision = result_is_of_model(result) ? models_revision : event->revision,
         .kind = change_log_number(change->kind),
         .has_rect = event->has_rect,
         .rect = {event->rect.column, event->rect.row, event->rect.cols, event->rect.rows},
@@ -369,8 +408,21 @@ static void fill_entry(const struct change_result *result, uint64_t models_revis
         make_op_id(entry->op_id);
 }
 
-enum err_code record_result(const struct change_result *result, uint64_t models_revision,
-                            struct record *out, struct cluster_entry *entry, struct err *err)
+/* What the history of each node has of the change. */
+static void put_words(struct record_sink *sink, const struct change_result *result)
+{
+    const struct change_author *author = &result->change->author;
+
+    record_put(sink, &result->time_ms, sizeof result->time_ms);
+    record_put_id(sink, author->name);
+    put_u16(sink, strlen(author->note));
+    record_put(sink, author->note, strlen(author->note));
+    put_u8(sink, history_is_set(result->change));
+    need_version(sink, RECORD_VERSION);
+}
+
+enum err_code record_result(const struct change_result *result, struct record *out,
+                            struct cluster_entry *entry, struct err *err)
 {
     bool has_answer = result->change->op_id[0] != '\0' && result->answer;
     struct record_sink sink = {.record = out};
@@ -383,10 +435,12 @@ enum err_code record_result(const struct change_result *result, uint64_t models_
     put_u32(&sink, has_answer ? result->answer_bytes : 0);
     if (has_answer)
         record_put(&sink, result->answer, result->answer_bytes);
+    if (!result_is_of_model(result))
+        put_words(&sink, result);
     change_kind(result->change->kind)->encode(&sink, result);
     if (finish(&sink, err))
         return err->code;
-    fill_entry(result, models_revision, out, entry);
+    fill_entry(result, out, entry);
     return ERR_OK;
 }
 
@@ -404,19 +458,58 @@ static struct record_sink begin_snapshot(struct record *out, enum record_whole w
     return sink;
 }
 
-enum err_code record_locale(const struct locale *locale, struct record *out, struct err *err)
+static void put_value(struct record_sink *sink, const struct locale *value)
+{
+    record_put_manifest(sink, &value->manifest);
+    put_u32(sink, value->layer_count);
+    for (size_t i = 0; i < value->layer_count; i++) {
+        record_put_id(sink, value->layers[i]->id);
+        record_put_layer(sink, value->layers[i]);
+    }
+}
+
+static void put_pins(struct record_sink *sink, const struct earlier_list *pins)
+{
+    uint64_t last = 0;
+
+    put_u32(sink, pins ? pins->count : 0);
+    for (size_t done = 0; pins && done < pins->count;) {
+        uint64_t next = UINT64_MAX;
+
+        for (size_t i = 0; i < pins->count; i++) {
+            uint64_t revision = pins->at[i].value->revision;
+
+            next = revision > last && revision < next ? revision : next;
+        }
+        for (size_t i = 0; i < pins->count; i++) {
+            if (pins->at[i].value->revision != next)
+                continue;
+            record_put_id(sink, pins->at[i].name);
+            put_u64(sink, next);
+            put_value(sink, pins->at[i].value);
+            record_put_poses(sink, pins->at[i].value);
+            done++;
+        }
+        last = next;
+    }
+}
+
+enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint64_t number,
+                            struct record *out, struct err *err)
 {
     struct record_sink sink =
         begin_snapshot(out, locale ? RECORD_WHOLE_LOCALE : RECORD_DELETED_LOCALE);
+    uint64_t revision = locale ? locale->revision : deleted;
+    bool has_pins = locale && locale->pins;
 
-    if (locale) {
-        record_put_manifest(&sink, &locale->manifest);
-        put_u32(&sink, locale->layer_count);
-        for (size_t i = 0; i < locale->layer_count; i++) {
-            put_id(&sink, locale->layers[i]->id);
-            record_put_layer(&sink, locale->layers[i]);
-        }
+    if (has_pins || revision != number || (locale && locale->manifest.from[0] != '\0')) {
+        need_version(&sink, RECORD_VERSION);
+        put_u64(&sink, revision);
     }
+    if (locale)
+        put_value(&sink, locale);
+    if (locale && !sink.has_no_memory && out->data[0] == RECORD_VERSION)
+        put_pins(&sink, locale->pins);
     return finish(&sink, err);
 }
 
@@ -426,7 +519,7 @@ enum err_code record_models(const struct model_list *models, struct record *out,
 
     put_u32(&sink, models ? models->count : 0);
     for (size_t i = 0; models && i < models->count; i++) {
-        put_id(&sink, models->at[i]->id);
+        record_put_id(&sink, models->at[i]->id);
         record_put_model(&sink, models->at[i]);
     }
     return finish(&sink, err);

@@ -8,10 +8,13 @@
  * their hash (BLAKE2b-256).
  *
  *   data of an entry   u8 version, u8 kind, u16 0, u32 n, n bytes: the answer of its op_id (n 0:
- *                      none), then by kind
+ *                      none), of a change of a locale the words of its history: i64 ms since 1970,
+ *                      u8 n, n bytes of the author, u16 n, n bytes of the note, u8 1: an uploaded
+ *                      set, else 0; then by kind
  *     manifest         u16 n, n bytes of title, 3 f64 gravity, 3 f64 translation, 4 f64 rotation,
  *                      u8 open_sky, u8 triangulation, u8 place, 2 f64; place: 0 none,
- *                      1 latitude and longitude, 2 EPSG code and 0
+ *                      1 latitude and longitude, 2 EPSG code and 0; + 4: of a fork, then u8 n, n
+ *                      bytes of from, u64 from_revision
  *     layer            u8 0: heightfield: 3 u32 cols, rows, leaf_cells, u8 triangulation, 4 f64
  *                      origin and spacing, then of each tile, row by row, the hash of its samples
  *                      inside the field, float32
@@ -22,15 +25,23 @@
  *     model            hash of its file
  *     polygons edited  the added and removed polygons, as polygon_edit_encode writes them
  *     deletions        nothing
+ *     pin              u8 n, n bytes of its name, poses
+ *     pin deleted, restored  u8 n, n bytes of its name
+ *     reverted         a bit for each sample of the entry's rectangle, 1: it is reverted; then
+ *                      those samples, float32
+ *     poses            u64 transform_seq of the locale, u32 n, of each moved layer: u8 n, n bytes
+ *                      of the id, 3 f64 translation, f64 yaw, 4 f64 rotation, u64 transform_seq
  *   polygons           3 u64 counts of vertices, polygons, corners; vertices (3 f64), starts and
  *                      corners (u32)
  *   a snapshot         u8 version, u8 RECORD_SNAPSHOT, u8 what: 0 locale, 1 deleted locale,
- *                      2 models, u8 0
- *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above
+ *                      2 models, u8 0; of version 3: u64 revision (else it is the entry's number)
+ *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above; of
+ *                      version 3: u32 n, n pins in the order of their revisions: u8 length and
+ *                      bytes of the name, u64 revision, manifest, layers, poses
  *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
  *
- * The version is 2 where a manifest has a crs or is before a layer, else 1, so that a node of the
- * build before reads all but those.
+ * The version of an entry of a locale is 3, of others 1. That of a snapshot is 3 where it has pins
+ * or is of a fork, 2 where a manifest has a crs, else 1, so that older nodes read those.
  *
  * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
  */
@@ -67,16 +78,18 @@ struct change_result;
 bool record_takes(const struct change_result *result);
 
 /*
- * Records a result in *out, and makes an entry over it that lacks only node and fence. The entry of
- * a model has the locale RECORD_MODELS and models_revision. op_id: that of the change, or else a
- * unique one that begins with '~'.
+ * Records a result in *out, and makes an entry over it that lacks only number, node and fence. The
+ * entry of a model has the locale RECORD_MODELS. op_id: that of the change, or else a unique one
+ * that begins with '~'.
  * ERR_NO_MEMORY. O(bytes that were recorded).
  */
-enum err_code record_result(const struct change_result *result, uint64_t models_revision,
-                            struct record *out, struct cluster_entry *entry, struct err *err);
+enum err_code record_result(const struct change_result *result, struct record *out,
+                            struct cluster_entry *entry, struct err *err);
 
-/* Records a whole locale (NULL: a deleted one), or all models (NULL: none). */
-enum err_code record_locale(const struct locale *locale, struct record *out, struct err *err);
+/* Records a whole locale (NULL: one that was deleted at a revision), as of the entry of a number;
+ * or all models (NULL: none). */
+enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint64_t number,
+                            struct record *out, struct err *err);
 enum err_code record_models(const struct model_list *models, struct record *out, struct err *err);
 
 /* One blob's bytes; *made is to be freed. NULL and ERR_NO_MEMORY. */
@@ -101,16 +114,10 @@ struct record_source {
 enum err_code record_change(const struct cluster_entry *entry, const struct record_source *source,
                             struct world_change *out, struct err *err);
 
-/* A locale out of a snapshot: locale_assemble takes the layers. */
-struct recorded_locale {
-    bool is_deleted;
-    struct locale_manifest manifest;
-    struct layer *layers[LOCALE_LAYERS_MAX];
-    size_t layer_count;
-};
-enum err_code record_read_locale(const void *bytes, size_t length,
-                                 const struct record_source *source, struct recorded_locale *out,
-                                 struct err *err);
+/* A locale out of a snapshot as of the entry of a number; *out NULL: it was deleted. */
+enum err_code record_read_locale(const char *id, uint64_t number, const void *bytes, size_t length,
+                                 const struct record_source *source, struct locale **out,
+                                 uint64_t *revision, struct err *err);
 
 /* A new list, NULL: no models. */
 enum err_code record_read_models(const void *bytes, size_t length,

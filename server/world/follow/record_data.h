@@ -8,7 +8,7 @@
 #include "replica/cluster.h"
 #include "world/world.h"
 
-enum { RECORD_VERSION = 2, RECORD_VERSION_FIRST = 1 };
+enum { RECORD_VERSION = 3, RECORD_VERSION_PLACE = 2, RECORD_VERSION_FIRST = 1 };
 
 /* A snapshot's kind; those of changes are in WORLD_CHANGE_KINDS (world.h), all of them less. */
 enum { RECORD_SNAPSHOT = 100 };
@@ -29,10 +29,15 @@ struct record_sink {
 };
 
 void record_put(struct record_sink *sink, const void *bytes, size_t length);
+void record_put_id(struct record_sink *sink, const char *id);
+/* The poses of a value's layers that are moved. */
+void record_put_poses(struct record_sink *sink, const struct locale *value);
 void record_put_manifest(struct record_sink *sink, const struct locale_manifest *m);
 /* Before a layer that has given its locale a place: the manifest with it. */
 enum { RECORD_PLACE = 2 };
 void record_put_place(struct record_sink *sink, const struct locale_manifest *m);
+/* With the place of a manifest: it is a fork's. */
+enum { RECORD_FORK = 4 };
 void record_put_layer(struct record_sink *sink, const struct layer *layer);
 void record_put_model(struct record_sink *sink, const struct model *model);
 
@@ -43,6 +48,16 @@ struct record_reader {
     size_t left;
     const struct record_source *source;
     struct err *err; /* the first error */
+    unsigned version;
+    struct record_known *known; /* layers that were read before, for others to share; malloc */
+    size_t known_count, known_room;
+};
+
+/* A layer (a reference) and its bytes as record_put_layer writes them. */
+struct record_known {
+    struct layer *layer;
+    const uint8_t *at;
+    size_t length;
 };
 
 bool record_is_bad(const struct record_reader *r);
@@ -54,6 +69,9 @@ void record_damaged(struct record_reader *r, const char *what);
 void record_refused(struct record_reader *r, const struct err *reason);
 
 void record_get(struct record_reader *r, void *out, size_t length);
+void record_get_id(struct record_reader *r, char out[static WORLD_ID_MAX + 1]);
+/* malloc; NULL with an error. */
+struct world_poses *record_get_poses(struct record_reader *r);
 struct locale_manifest record_get_manifest(struct record_reader *r);
 
 /* A new layer or model of that id; NULL with an error. */

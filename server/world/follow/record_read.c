@@ -10,10 +10,14 @@
  * A mesh's image that cannot be opened (of another version of the builder) is no damage: the mesh
  * is built of its polygons, which are authoritative.
  *
+ * The values of a snapshot share what they have in common: bytes of a layer that were read before,
+ * and tiles of the same hash at the same place, are the layer and the tiles that were made then.
+ *
  * Invariant: a manifest keeps its bits: it was normalised when it was first put.
  */
 #include "world/follow/record.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "world/follow/record_data.h"
 #include "world/write/kinds/kind.h"
@@ -80,7 +84,27 @@ static struct vec3 get_vec3(struct record_reader *r)
     return (struct vec3){v[0], v[1], v[2]};
 }
 
-static void get_id(struct record_reader *r, char out[static WORLD_ID_MAX + 1])
+static uint64_t get_u64(struct record_reader *r)
+{
+    uint64_t value;
+
+    record_get(r, &value, sizeof value);
+    return value;
+}
+
+/* Text of at most `most` bytes, without a NUL. */
+static void get_text(struct record_reader *r, char *out, size_t length, size_t most)
+{
+    memset(out, 0, most + 1);
+    if (length > most)
+        record_damaged(r, "a text is too long");
+    else
+        record_get(r, out, length);
+    if (!record_is_bad(r) && memchr(out, '\0', length))
+        record_damaged(r, "a text holds a NUL");
+}
+
+void record_get_id(struct record_reader *r, char out[static WORLD_ID_MAX + 1])
 {
     unsigned length = get_u8(r);
 
@@ -125,9 +149,8 @@ void record_refused(struct record_reader *r, const struct err *reason)
 
 static void get_version(struct record_reader *r)
 {
-    unsigned version = get_u8(r);
-
-    if (!record_is_bad(r) && (version < RECORD_VERSION_FIRST || version > RECORD_VERSION))
+    r->version = get_u8(r);
+    if (!record_is_bad(r) && (r->version < RECORD_VERSION_FIRST || r->version > RECORD_VERSION))
         record_damaged(r, "it has a version that this kotad does not know");
 }
 
@@ -142,28 +165,29 @@ struct locale_manifest record_get_manifest(struct record_reader *r)
     unsigned place;
 
     record_get(r, &length, sizeof length);
-    if (length > LOCALE_TITLE_BYTES_MAX)
-        record_damaged(r, "a title is too long");
-    else
-        record_get(r, m.title, length);
-    if (!record_is_bad(r) && memchr(m.title, '\0', length))
-        record_damaged(r, "a title holds a NUL");
+    get_text(r, m.title, length, LOCALE_TITLE_BYTES_MAX);
     m.gravity = get_vec3(r);
     m.placement.translation = get_vec3(r);
     record_get(r, m.placement.rotation, sizeof m.placement.rotation);
     m.open_sky = get_word(r, 1, "open_sky is neither 0 nor 1") == 1;
     m.triangulation =
         (enum triangulation)get_word(r, TRIANGULATION_ALTERNATING, "a triangulation is none");
-    place = get_word(r, 2, "a place is none");
+    place = get_word(r, 2 + RECORD_FORK, "a place is none");
     record_get(r, geo, sizeof geo);
-    m.has_geo = place == 1;
-    if (place == 2) {
+    m.has_geo = place % RECORD_FORK == 1;
+    if (place % RECORD_FORK == 3)
+        record_damaged(r, "a place is none");
+    if (place % RECORD_FORK == 2) {
         m.crs = geo[0] >= LOCALE_CRS_MIN && geo[0] <= LOCALE_CRS_MAX ? (uint32_t)geo[0] : 0;
         if (m.crs == 0 || m.crs != geo[0])
             record_damaged(r, "a crs is none");
     } else {
         m.geo_lat_deg = geo[0];
         m.geo_lng_deg = geo[1];
+    }
+    if (place >= RECORD_FORK) {
+        get_text(r, m.from, get_u8(r), LOCALE_FROM_MAX);
+        m.from_revision = get_u64(r);
     }
     checked = m;
     if (!record_is_bad(r) && locale_manifest_check(&checked, &reason))
@@ -173,13 +197,42 @@ struct locale_manifest record_get_manifest(struct record_reader *r)
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-static void get_tile(struct record_reader *r, struct heightfield_builder *builder,
-                     const struct heightfield_spec *spec, uint32_t tx, uint32_t ty)
+/* A field's bytes before its hashes. */
+enum { FIELD_HEAD_BYTES = 1 + 3 * 4 + 1 + 4 * 8 };
+
+/* A field of the same grid that was read before and has that tile; NULL: none. */
+static const struct heightfield *known_tile(const struct record_reader *r, const uint8_t *layer)
 {
+    const size_t at = (size_t)(r->at - layer);
+
+    for (size_t i = r->known_count; i-- > 0;) {
+        const struct record_known *known = &r->known[i];
+
+        if (known->layer->field && known->length >= at + CLUSTER_HASH_BYTES &&
+            r->left >= CLUSTER_HASH_BYTES && memcmp(known->at, layer, FIELD_HEAD_BYTES) == 0 &&
+            memcmp(known->at + at, r->at, CLUSTER_HASH_BYTES) == 0)
+            return known->layer->field;
+    }
+    return NULL;
+}
+
+/* `layer` is where the bytes of its layer begin. */
+static void get_tile(struct record_reader *r, const uint8_t *layer,
+                     struct heightfield_builder *builder, const struct heightfield_spec *spec,
+                     uint32_t tx, uint32_t ty)
+{
+    const struct heightfield *same = known_tile(r, layer);
     struct err reason = {.code = ERR_OK};
     uint32_t cols, rows;
     size_t length = 0;
-    float *samples, *packed = get_blob(r, &length);
+    float *samples, *packed;
+
+    if (same) {
+        record_get(r, (uint8_t[CLUSTER_HASH_BYTES]){0}, CLUSTER_HASH_BYTES);
+        heightfield_builder_share(builder, tx, ty, same);
+        return;
+    }
+    packed = get_blob(r, &length);
 
     if (!packed)
         return;
@@ -211,6 +264,7 @@ static struct layer *get_field(struct record_reader *r, const char *id)
     struct heightfield *field = NULL;
     struct err reason = {.code = ERR_OK};
     struct layer *layer = NULL;
+    const uint8_t *first = r->at - 1 - sizeof spec.cols;
     double grid[4];
 
     spec.rows = get_u32(r);
@@ -238,7 +292,7 @@ static struct layer *get_field(struct record_reader *r, const char *id)
     }
     for (uint32_t ty = 0; ty < layout.tile_rows; ty++)
         for (uint32_t tx = 0; tx < layout.tile_cols && !record_is_bad(r); tx++)
-            get_tile(r, builder, &spec, tx, ty);
+            get_tile(r, first, builder, &spec, tx, ty);
     if (record_is_bad(r))
         heightfield_builder_free(builder);
     else
@@ -357,6 +411,76 @@ struct layer *record_get_layer(struct record_reader *r, const char *id)
     return kind == 0 ? get_field(r, id) : get_mesh(r, id);
 }
 
+/* The same, shared with layers that were read before, and kept for later ones. */
+static struct layer *get_shared_layer(struct record_reader *r, const char *id)
+{
+    struct record_known next = {.at = r->at};
+
+    for (size_t i = 0; i < r->known_count; i++) {
+        const struct record_known *known = &r->known[i];
+
+        if (strcmp(known->layer->id, id) != 0 || known->length > r->left ||
+            memcmp(known->at, r->at, known->length) != 0)
+            continue;
+        r->at += known->length;
+        r->left -= known->length;
+        return layer_ref(known->layer);
+    }
+    next.layer = record_get_layer(r, id);
+    if (!next.layer)
+        return NULL;
+    next.length = (size_t)(r->at - next.at);
+    if (array_reserve((void **)&r->known, &r->known_room, r->known_count + 1, sizeof next)) {
+        layer_ref(next.layer);
+        r->known[r->known_count++] = next;
+    }
+    return next.layer;
+}
+
+static void forget_known(struct record_reader *r)
+{
+    while (r->known_count > 0)
+        layer_unref(r->known[--r->known_count].layer);
+    free(r->known);
+}
+
+struct world_poses *record_get_poses(struct record_reader *r)
+{
+    uint64_t transform_seq = get_u64(r);
+    uint32_t count = get_u32(r);
+    struct world_poses *poses;
+
+    if (count > LOCALE_LAYERS_MAX)
+        record_damaged(r, "a locale has more poses than layers");
+    if (record_is_bad(r))
+        return NULL;
+    poses = calloc(1, sizeof *poses + count * sizeof *poses->at);
+    if (!poses) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory for poses");
+        return NULL;
+    }
+    poses->transform_seq = transform_seq;
+    poses->count = count;
+    for (uint32_t i = 0; i < count && !record_is_bad(r); i++) {
+        struct store_pose *pose = &poses->at[i].pose;
+        double numbers[8];
+
+        record_get_id(r, poses->at[i].layer);
+        record_get(r, numbers, sizeof numbers);
+        memcpy(pose->translation, numbers, sizeof pose->translation);
+        pose->yaw_deg = numbers[3];
+        memcpy(pose->rotation, numbers + 4, sizeof pose->rotation);
+        pose->transform_seq = get_u64(r);
+        for (int k = 0; k < 8; k++)
+            if (!isfinite(numbers[k]))
+                record_damaged(r, "a pose is none");
+    }
+    if (!record_is_bad(r))
+        return poses;
+    free(poses);
+    return NULL;
+}
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 struct model *record_get_model(struct record_reader *r, const char *id)
@@ -420,6 +544,19 @@ static void get_answer(struct record_reader *r, const struct cluster_entry *entr
     out->context = recorded;
 }
 
+/* What the history has of the change. */
+static void get_words(struct record_reader *r, struct world_change *out)
+{
+    struct change_author *author = &out->author;
+    uint16_t length;
+
+    record_get(r, &author->time_ms, sizeof author->time_ms);
+    get_text(r, author->name, get_u8(r), STORE_AUTHOR_MAX);
+    record_get(r, &length, sizeof length);
+    get_text(r, author->note, length, STORE_NOTE_MAX);
+    author->is_set = get_word(r, 1, "a set is neither 0 nor 1") == 1;
+}
+
 /* The kind of the entry and the ids that it wants. */
 static void get_kind(struct record_reader *r, const struct cluster_entry *entry,
                      struct world_change *out)
@@ -474,6 +611,8 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
     if (!record_is_bad(&r))
         get_kind(&r, entry, out);
     get_answer(&r, entry, out);
+    if (r.version >= RECORD_VERSION && change_kind(out->kind)->scope != CHANGE_OF_MODEL)
+        get_words(&r, out);
     if (!record_is_bad(&r))
         change_kind(out->kind)->decode(&r, entry, out);
     get_end(&r);
@@ -502,51 +641,117 @@ static struct record_reader open_snapshot(const void *bytes, size_t length,
     return r;
 }
 
-static void get_layers(struct record_reader *r, struct recorded_locale *out)
+/* The layers of a value, LOCALE_LAYERS_MAX at most; *count are made, also on an error. */
+static void get_layers(struct record_reader *r, const struct locale_manifest *manifest,
+                       struct layer **layers, size_t *count)
 {
-    uint32_t count = get_u32(r);
+    uint32_t most = get_u32(r);
 
-    if (count > LOCALE_LAYERS_MAX)
+    if (most > LOCALE_LAYERS_MAX)
         record_damaged(r, "a locale has more layers than one takes");
-    for (uint32_t i = 0; i < count && !record_is_bad(r); i++) {
+    for (uint32_t i = 0; i < most && !record_is_bad(r); i++) {
         char id[WORLD_ID_MAX + 1];
         struct layer *layer = NULL;
 
-        get_id(r, id);
-        for (size_t k = 0; k < out->layer_count; k++)
-            if (strcmp(out->layers[k]->id, id) == 0)
+        record_get_id(r, id);
+        for (size_t k = 0; k < *count; k++)
+            if (strcmp(layers[k]->id, id) == 0)
                 record_damaged(r, "a locale has two layers of one name");
         if (!record_is_bad(r))
-            layer = record_get_layer(r, id);
-        if (layer && !layer_fits(layer, out->manifest.triangulation, out->manifest.gravity))
+            layer = get_shared_layer(r, id);
+        if (layer && !layer_fits(layer, manifest->triangulation, manifest->gravity))
             record_damaged(r, "a layer does not fit its locale");
-        if (layer && out->layer_count > 0 &&
-            (layer->space.frame != out->layers[0]->space.frame ||
-             layer->space.is_outward != out->layers[0]->space.is_outward))
+        if (layer && *count > 0 &&
+            (layer->space.frame != layers[0]->space.frame ||
+             layer->space.is_outward != layers[0]->space.is_outward))
             record_damaged(r, "two layers are of different spaces");
         if (layer)
-            out->layers[out->layer_count++] = layer;
+            layers[(*count)++] = layer;
     }
 }
 
-enum err_code record_read_locale(const void *bytes, size_t length,
-                                 const struct record_source *source, struct recorded_locale *out,
-                                 struct err *err)
+/* A value at a revision; NULL with an error. */
+static struct locale *get_value(struct record_reader *r, const char *id, uint64_t revision)
+{
+    struct locale_manifest manifest = record_get_manifest(r);
+    struct layer *layers[LOCALE_LAYERS_MAX];
+    struct err reason = {.code = ERR_OK};
+    struct locale *value = NULL;
+    size_t count = 0;
+
+    if (!record_is_bad(r))
+        get_layers(r, &manifest, layers, &count);
+    if (!record_is_bad(r)) {
+        value = locale_assemble(id, revision, &manifest, layers, count, &reason);
+        if (!value)
+            record_refused(r, &reason);
+        return value;
+    }
+    while (count > 0)
+        layer_unref(layers[--count]);
+    return NULL;
+}
+
+static void get_pin(struct record_reader *r, struct locale *locale, uint64_t *last)
+{
+    char name[WORLD_ID_MAX + 1];
+    struct err reason = {.code = ERR_OK};
+    struct world_poses *poses = NULL;
+    struct locale *value, *posed = NULL;
+    uint64_t revision;
+
+    record_get_id(r, name);
+    revision = get_u64(r);
+    if (!record_is_bad(r) &&
+        (revision < *last || revision > locale->revision || locale_pin(locale, name)))
+        record_damaged(r, "a pin is out of order, or there twice");
+    *last = revision;
+    value = record_is_bad(r) ? NULL : get_value(r, locale->id, revision);
+    if (value)
+        poses = record_get_poses(r);
+    if (poses)
+        posed = persist_posed(value, poses, &reason);
+    if (posed)
+        locale_add_pin(locale, name, posed, &reason);
+    if (reason.code != ERR_OK)
+        record_refused(r, &reason);
+    locale_unref(posed);
+    locale_unref(value);
+    free(poses);
+}
+
+static void get_pins(struct record_reader *r, struct locale *locale)
+{
+    uint32_t count = get_u32(r);
+    uint64_t last = 1;
+
+    for (uint32_t i = 0; i < count && !record_is_bad(r); i++)
+        get_pin(r, locale, &last);
+}
+
+enum err_code record_read_locale(const char *id, uint64_t number, const void *bytes, size_t length,
+                                 const struct record_source *source, struct locale **out,
+                                 uint64_t *revision, struct err *err)
 {
     enum record_whole what;
     struct record_reader r = open_snapshot(bytes, length, source, &what, err);
 
-    *out = (struct recorded_locale){.is_deleted = what == RECORD_DELETED_LOCALE};
+    *out = NULL;
     if (what == RECORD_ALL_MODELS)
         record_damaged(&r, "it is of models");
-    if (!record_is_bad(&r) && !out->is_deleted) {
-        out->manifest = record_get_manifest(&r);
-        if (!record_is_bad(&r))
-            get_layers(&r, out);
-    }
+    *revision = r.version >= RECORD_VERSION ? get_u64(&r) : number;
+    if (!record_is_bad(&r) && (*revision == 0 || *revision > number))
+        record_damaged(&r, "its revision cannot be");
+    if (!record_is_bad(&r) && what == RECORD_WHOLE_LOCALE)
+        *out = get_value(&r, id, *revision);
+    if (*out && r.version >= RECORD_VERSION)
+        get_pins(&r, *out);
     get_end(&r);
-    while (err->code != ERR_OK && out->layer_count > 0)
-        layer_unref(out->layers[--out->layer_count]);
+    forget_known(&r);
+    if (err->code != ERR_OK) {
+        locale_unref(*out);
+        *out = NULL;
+    }
     return err->code;
 }
 
@@ -568,7 +773,7 @@ enum err_code record_read_models(const void *bytes, size_t length,
         struct model *model = NULL;
         struct err reason = {.code = ERR_OK};
 
-        get_id(&r, id);
+        record_get_id(&r, id);
         if (!record_is_bad(&r) && model_list_find(*out, id))
             record_damaged(&r, "there are two models of one name");
         if (!record_is_bad(&r))

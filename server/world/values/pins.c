@@ -248,13 +248,14 @@ static struct locale *with_pins(const struct locale *locale, struct earlier_list
     return next;
 }
 
-struct locale *locale_with_pin(const struct locale *locale, const char *name, struct err *err)
+struct locale *locale_with_pin(const struct locale *locale, const char *name, struct locale *value,
+                               struct err *err)
 {
-    struct locale *value = value_of(locale, err);
+    struct locale *kept = value ? locale_ref(value) : value_of(locale, err);
     struct locale *next =
-        value ? with_pins(locale, pins_with(locale->pins, name, value, err), err) : NULL;
+        kept ? with_pins(locale, pins_with(locale->pins, name, kept, err), err) : NULL;
 
-    locale_unref(value);
+    locale_unref(kept);
     return next;
 }
 

@@ -45,10 +45,11 @@ enum err_code locale_succeed(struct locale *next, const struct locale *before, u
                              struct err *err);
 
 /*
- * The same state of the locale with its value under a name, or without that pin. NULL and
- * ERR_NO_MEMORY; one reference. O(layers + pins).
+ * The same state of the locale with a value of it (NULL: as it is) under a name, or without that
+ * pin. NULL and ERR_NO_MEMORY; one reference. O(layers + pins).
  */
-struct locale *locale_with_pin(const struct locale *locale, const char *name, struct err *err);
+struct locale *locale_with_pin(const struct locale *locale, const char *name, struct locale *value,
+                               struct err *err);
 struct locale *locale_without_pin(const struct locale *locale, const char *name, struct err *err);
 
 /* The state with that value among its pins, too: for a load. Takes nothing. ERR_NO_MEMORY. */

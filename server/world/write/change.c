@@ -18,6 +18,7 @@
 #include "world/write/kinds/kind.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,7 +392,9 @@ static enum err_code make_state(struct draft *draft, struct change_result *resul
 enum err_code change_make(struct draft *draft, const struct world_change *change,
                           struct change_result *result, struct err *err)
 {
-    *result = (struct change_result){.change = change};
+    *result = (struct change_result){.change = change, .time_ms = change->author.time_ms};
+    if (result->time_ms == 0)
+        result->time_ms = realtime_ms();
     err->code = ERR_OK;
     switch (change_kind(change->kind)->scope) {
     case CHANGE_OF_NOTHING:
@@ -422,6 +425,11 @@ void result_announce(struct world *world, const struct change_result *result)
 bool result_is_of_model(const struct change_result *result)
 {
     return change_kind(result->change->kind)->scope == CHANGE_OF_MODEL;
+}
+
+bool result_is_of_pin(const struct change_result *result)
+{
+    return change_kind(result->change->kind)->scope == CHANGE_OF_PIN;
 }
 
 bool result_is_of_locale(const struct change_result *result)

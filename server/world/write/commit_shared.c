@@ -24,7 +24,7 @@
  * following the log finds out.
  *
  * The store finds repeats by rows, and the rows come after the append. So a commit ends before the
- * second change with the same key.
+ * second change with the same key, and before a revert, which reads rows of the history.
  */
 #include "world/write/group_commit.h"
 
@@ -273,6 +273,14 @@ static enum err_code lock_locales(struct group_commit *commit)
     return code;
 }
 
+/* Is that entry of the log applied here? */
+static bool has_applied(const struct world *world, const char *locale, uint64_t number)
+{
+    const struct followed *f = follow_find(world->follow, locale);
+
+    return f && f->applied >= number;
+}
+
 /*
  * Refuses a group with a key that the log has and this node does not: of a locale that is not
  * followed here, or from before a snapshot was taken. The change was made; its answer is not here.
@@ -287,11 +295,11 @@ static void refuse_known_key(struct world *world, struct change_group *group)
 
         if (key[0] == '\0' ||
             cluster_find_op(world->follow->log, key, locale, &revision, &err) != ERR_OK ||
-            (world_serves(world, locale) && world_applied(world, locale) < revision))
+            (world_serves(world, locale) && !has_applied(world, locale, revision)))
             continue;
         err_set(&group->err, ERR_CONFLICT,
-                "the change under this Idempotency-Key was made: it is revision %llu of %s; its "
-                "answer is not kept by this node",
+                "the change under this Idempotency-Key was made: it is entry %llu of the log of "
+                "%s; its answer is not kept by this node",
                 (unsigned long long)revision, locale);
         err_at(&group->err, "Idempotency-Key");
         group->is_refused = true;
@@ -382,25 +390,37 @@ static bool has_key_of(const struct change_group *group, const struct change_gro
     return false;
 }
 
-/* Cuts a list before the first group with a key of an earlier one; returns the rest. */
-static struct change_group *cut_before_repeat(struct change_group *groups)
+static bool reads_history(const struct change_group *group)
 {
-    for (struct change_group *last = groups; last->next; last = last->next)
-        for (const struct change_group *before = groups; before != last->next;
-             before = before->next)
-            if (has_key_of(last->next, before)) {
-                struct change_group *rest = last->next;
+    for (size_t i = 0; i < group->count; i++)
+        if (group->changes[i].kind == WORLD_REVERT)
+            return true;
+    return false;
+}
 
-                last->next = NULL;
-                return rest;
-            }
+/* Cuts a list before the first group that needs the rows of an earlier one; returns the rest. */
+static struct change_group *cut_before_rows(struct change_group *groups)
+{
+    for (struct change_group *last = groups; last->next; last = last->next) {
+        bool is_cut = reads_history(last->next);
+
+        for (const struct change_group *before = groups; before != last->next && !is_cut;
+             before = before->next)
+            is_cut = has_key_of(last->next, before);
+        if (is_cut) {
+            struct change_group *rest = last->next;
+
+            last->next = NULL;
+            return rest;
+        }
+    }
     return NULL;
 }
 
 void commit_shared_run(struct world *world, struct change_group *groups)
 {
     while (groups) {
-        struct change_group *rest = cut_before_repeat(groups);
+        struct change_group *rest = cut_before_rows(groups);
 
         run_list(world, groups);
         groups = rest;

@@ -8,7 +8,6 @@
  */
 #include "world/write/history.h"
 
-#include "base/clock.h"
 #include "world/values/history_list.h"
 #include "world/write/revert.h"
 
@@ -51,6 +50,13 @@ static uint8_t *differing(const struct heightfield *after, const struct sample_r
     return NULL;
 }
 
+bool history_is_set(const struct world_change *change)
+{
+    if (change->kind != WORLD_EDIT || change->edit.kind != EDIT_SET)
+        return false;
+    return change->author.time_ms != 0 ? change->author.is_set : change->source[0] == '\0';
+}
+
 static enum err_code describe_samples(const struct change_result *result, struct store_past *out,
                                       float **samples, uint8_t **changed, struct err *err)
 {
@@ -59,8 +65,7 @@ static enum err_code describe_samples(const struct change_result *result, struct
     const struct heightfield *after = field_of(result->after, &result->event);
     const bool has_samples =
         change->kind == WORLD_EDIT || change->kind == WORLD_REVERT || change->kind == WORLD_RESTORE;
-    const bool is_set =
-        change->kind == WORLD_EDIT && change->edit.kind == EDIT_SET && change->source[0] == '\0';
+    const bool is_set = history_is_set(change);
 
     if (!has_samples || !before || !after)
         return ERR_OK;
@@ -85,7 +90,7 @@ enum err_code history_describe(const struct change_result *result, struct store_
     const struct feed_event *event = &result->event;
 
     *out = (struct store_past){.revision = event->revision,
-                               .time_ms = realtime_ms(),
+                               .time_ms = result->time_ms,
                                .kind = (int)change->kind,
                                .is_birth = !result->before,
                                .has_rect = event->has_rect,

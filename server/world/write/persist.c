@@ -172,12 +172,56 @@ enum err_code persist_result(struct store *store, const struct change_result *re
     return code;
 }
 
+enum err_code persist_pin(struct store *store, const char *name, const struct locale *value,
+                          struct err *err)
+{
+    struct store_pin_pose poses[LOCALE_LAYERS_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < value->layer_count; i++)
+        if (value->layers[i]->is_moved) {
+            memcpy(poses[count].layer, value->layers[i]->id, sizeof poses[count].layer);
+            poses[count++].pose = persist_pose_row(value->layers[i]);
+        }
+    return store_put_pin(store, value->id, name, value->transform_seq, poses, count, err);
+}
+
+/* The pin after `last` (NULL: the first) in the order of revisions and names; NULL: no more. */
+static const struct earlier *next_pin(const struct earlier_list *pins, const struct earlier *last)
+{
+    const struct earlier *next = NULL;
+
+    for (size_t i = 0; pins && i < pins->count; i++) {
+        const struct earlier *pin = &pins->at[i];
+        bool is_later = !last || pin->value->revision > last->value->revision ||
+                        (pin->value->revision == last->value->revision && pin > last);
+
+        if (is_later && (!next || pin->value->revision < next->value->revision))
+            next = pin;
+    }
+    return next;
+}
+
+/* The pins one after the other, as if each had been the locale, then the locale. */
+static enum err_code persist_values(struct store *store, const struct locale *locale,
+                                    struct err *err)
+{
+    const struct locale *before = NULL;
+
+    for (const struct earlier *pin = NULL; (pin = next_pin(locale->pins, pin)) != NULL;) {
+        if (kind_persist_value(store, before, pin->value, err) ||
+            persist_pin(store, pin->name, pin->value, err))
+            return err->code;
+        before = pin->value;
+    }
+    return kind_persist_value(store, before, locale, err);
+}
+
 enum err_code persist_replacement(struct store *store, const char *locale_id,
                                   const struct locale *locale, const struct feed_event *event,
                                   struct err *err)
 {
     struct store_locale gone = {.revision = event->revision, .is_deleted = true};
-    struct store_locale row = locale ? locale_row(locale) : gone;
     struct store_edit log = {
         .revision = event->revision,
         .sequence = event->sequence,
@@ -186,15 +230,11 @@ enum err_code persist_replacement(struct store *store, const char *locale_id,
         .bounds = event->bounds,
     };
 
-    snprintf(row.id, sizeof row.id, "%s", locale_id);
+    snprintf(gone.id, sizeof gone.id, "%s", locale_id);
     memcpy(log.locale, event->locale, sizeof log.locale);
     memcpy(log.source, event->source, sizeof log.source);
-    if (store_forget_locale(store, locale_id, err) || store_put_locale(store, &row, err))
-        return err->code;
-    for (size_t i = 0; locale && i < locale->layer_count; i++)
-        if (persist_layer(store, locale, locale->layers[i], err))
-            return err->code;
-    if (locale && persist_transform_seq(store, locale, PERSIST_SEQ_SPARE, err))
+    if (store_forget_locale(store, locale_id, err) ||
+        (locale ? persist_values(store, locale, err) : store_put_locale(store, &gone, err)))
         return err->code;
     return store_log(store, &log, err);
 }
@@ -354,25 +394,53 @@ static bool on_pin(void *context, const char *name, const struct store_locale *v
     return true;
 }
 
-/* The layer of a pin in its pose, which the layer of the locale does not share; takes it. */
-static struct layer *pinned(struct layer *layer, const struct store_loaded_layer *loaded,
-                            struct err *err)
+/* The layer of a pin in its pose (NULL: unmoved), which that of the locale does not share; takes
+ * it. */
+static struct layer *pinned(struct layer *layer, const struct store_pose *row, struct err *err)
 {
     static const struct layer unmoved = {.is_moved = false};
-    const struct store_pose *row = &loaded->pose;
-    struct pose pose = {
-        {row->translation[0], row->translation[1], row->translation[2]}, row->yaw_deg, {0}};
+    struct pose pose = {.yaw_deg = 0};
     struct layer *out;
 
-    if (!layer || layer->kind != LAYER_MESH)
+    if (!layer || layer->kind != LAYER_MESH || (!row && !layer->is_moved))
         return layer;
-    memcpy(pose.rotation, row->rotation, sizeof pose.rotation);
-    out = loaded->has_pose ? layer_moved(layer, &pose, 0, row->transform_seq, err)
-                           : layer_carried(layer, &unmoved, err);
-    if (out && loaded->has_pose)
+    if (row) {
+        pose = (struct pose){
+            {row->translation[0], row->translation[1], row->translation[2]}, row->yaw_deg, {0}};
+        memcpy(pose.rotation, row->rotation, sizeof pose.rotation);
+    }
+    out = row ? layer_moved(layer, &pose, 0, row->transform_seq, err)
+              : layer_carried(layer, &unmoved, err);
+    if (out && row)
         out->pace.count = 0;
     layer_unref(layer);
     return out;
+}
+
+struct locale *persist_posed(const struct locale *value, const struct world_poses *poses,
+                             struct err *err)
+{
+    struct layer *layers[LOCALE_LAYERS_MAX];
+    struct locale *posed;
+    size_t count = 0;
+
+    for (; count < value->layer_count; count++) {
+        const struct store_pose *row = NULL;
+
+        for (size_t i = 0; i < poses->count && !row; i++)
+            if (strcmp(poses->at[i].layer, value->layers[count]->id) == 0)
+                row = &poses->at[i].pose;
+        layers[count] = pinned(layer_ref(value->layers[count]), row, err);
+        if (layers[count])
+            continue;
+        while (count > 0)
+            layer_unref(layers[--count]);
+        return NULL;
+    }
+    posed = locale_assemble(value->id, value->revision, &value->manifest, layers, count, err);
+    if (posed)
+        posed->transform_seq = poses->transform_seq;
+    return posed;
 }
 
 /* A mesh of another locale, unmoved. */
@@ -404,7 +472,7 @@ static bool on_layer(void *context, struct store_loaded_layer *loaded, struct er
                                        &loaded->polygons, gravity, err)
                     : layer_create_heightfield(loaded->id, loaded->field, err);
     if (load->locale)
-        layer = pinned(layer, loaded, err);
+        layer = pinned(layer, loaded->has_pose ? &loaded->pose : NULL, err);
     else if (layer && loaded->is_behind)
         builder_note_behind(load->world->builder, loaded->locale, loaded->id);
     if (layer && loaded->has_pose && !load->locale)

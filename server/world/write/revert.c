@@ -71,6 +71,19 @@ struct revert_plan *revert_plan_create(const struct revert_question *question,
     return NULL;
 }
 
+struct revert_plan *revert_plan_logged(uint8_t *changed, struct err *err)
+{
+    struct revert_plan *plan = calloc(1, sizeof *plan);
+
+    if (plan)
+        plan->changed = changed;
+    else
+        free(changed);
+    if (!plan)
+        err_set(err, ERR_NO_MEMORY, "no memory to revert");
+    return plan;
+}
+
 static void drop_blocks(struct revert_plan *plan)
 {
     for (size_t i = 0; i < (size_t)plan->block_cols * plan->block_rows; i++) {

@@ -34,6 +34,10 @@ struct world;
 struct revert_plan *revert_plan_create(const struct revert_question *question,
                                        const struct heightfield_spec *spec, struct err *err);
 
+/* Of a revert that another node has made: bit i of its rectangle's samples, malloc and taken, also
+ * on an error. Only for revert_plan_changed. NULL and ERR_NO_MEMORY. */
+struct revert_plan *revert_plan_logged(uint8_t *changed, struct err *err);
+
 const struct revert_question *revert_plan_question(const struct revert_plan *plan);
 /* Is the grid still the one that the plan was made for? */
 bool revert_plan_is_of(const struct revert_plan *plan, const struct heightfield_spec *spec);

@@ -198,8 +198,8 @@ static struct change_group *next_groups(struct world *world, const struct pause 
         wait_ms(world, ms);
     world->is_poked = false;
     world->limits = world->wanted;
-    if (world->store) /* a shared log has no history */
-        store_set_history_max(world->store, world->follow ? 0 : world->limits.history_bytes_max);
+    if (world->store)
+        store_set_history_max(world->store, world->limits.history_bytes_max);
     groups = take(world);
     *is_over = world->is_stopping && !groups;
     pthread_mutex_unlock(&world->mutex);

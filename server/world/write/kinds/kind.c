@@ -47,6 +47,13 @@ bool change_kind_of_log(int log_number, enum world_change_kind *kind)
     return false;
 }
 
+bool change_log_is_of_pin(int log_number)
+{
+    enum world_change_kind kind;
+
+    return change_kind_of_log(log_number, &kind) && change_kind(kind)->scope == CHANGE_OF_PIN;
+}
+
 bool world_is_of_layer(enum world_change_kind kind)
 {
     return change_kind(kind)->is_of_layer;
@@ -88,7 +95,8 @@ static bool is_complete(unsigned i)
         return true;
     return log_number > 0 && log_number < RECORD_SNAPSHOT &&
            change_kind_of_log(log_number, &found) && found == i &&
-           (kind->scope == CHANGE_OF_LOCALE || kind->scope == CHANGE_OF_MODEL);
+           (kind->scope == CHANGE_OF_LOCALE || kind->scope == CHANGE_OF_MODEL ||
+            kind->scope == CHANGE_OF_PIN);
 }
 
 void change_kinds_check(void)

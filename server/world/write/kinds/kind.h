@@ -74,6 +74,9 @@ int change_log_number(enum world_change_kind kind);
 /* The kind of an entry in a shared log. False: no kind has that number. */
 bool change_kind_of_log(int log_number, enum world_change_kind *kind);
 
+/* Makes an entry of that number no revision? */
+bool change_log_is_of_pin(int log_number);
+
 /* ---- for the tables -------------------------------------------------------------------------- */
 
 enum err_code make_nothing(struct draft *draft, struct change_result *result, struct err *err);
@@ -105,6 +108,10 @@ void kind_bound_layer(const struct layer *layer, struct feed_event *event);
 
 /* Are both over the same samples or polygons? */
 bool kind_has_same_surface(const struct layer *a, const struct layer *b);
+
+/* Writes a value where the rows are those of `before` (NULL: there are none). */
+enum err_code kind_persist_value(struct store *store, const struct locale *before,
+                                 const struct locale *after, struct err *err);
 
 /* Writes a layer of `after` where the rows are those of `old` (NULL: there are none): only what
  * differs, if they are heightfields of one grid. */

@@ -33,12 +33,19 @@ static enum err_code make_put(struct draft *draft, struct change_result *result,
     const struct world_change *change = result->change;
     const struct earlier_list *pins = result->before->pins;
     size_t most = draft->world->limits.pins_max, count = pins ? pins->count : 0;
+    struct locale *value = NULL;
 
     result->is_new = !locale_pin(result->before, change->pin);
     if (result->is_new && count >= most && !draft->is_followed)
         return err_limit(err, ERR_WORLD_FULL, (double)most, (double)count + 1,
                          "a locale takes %zu pins, %s is full", most, change->locale_id);
-    result->after = locale_with_pin(result->before, change->pin, err);
+    if (change->poses) {
+        value = persist_posed(result->before, change->poses, err);
+        if (!value)
+            return err->code;
+    }
+    result->after = locale_with_pin(result->before, change->pin, value, err);
+    locale_unref(value);
     return result->after ? ERR_OK : err->code;
 }
 
@@ -57,18 +64,35 @@ static enum err_code make_deletion(struct draft *draft, struct change_result *re
 static enum err_code persist_put(struct store *store, const struct change_result *result,
                                  struct store_edit *row, struct err *err)
 {
-    const struct locale *value = locale_pin(result->after, result->change->pin);
-    struct store_pin_pose poses[LOCALE_LAYERS_MAX];
-    size_t count = 0;
+    const char *name = result->change->pin;
 
     (void)row;
-    for (size_t i = 0; i < value->layer_count; i++)
-        if (value->layers[i]->is_moved) {
-            memcpy(poses[count].layer, value->layers[i]->id, sizeof poses[count].layer);
-            poses[count++].pose = persist_pose_row(value->layers[i]);
-        }
-    return store_put_pin(store, value->id, result->change->pin, value->transform_seq, poses, count,
-                         err);
+    return persist_pin(store, name, locale_pin(result->after, name), err);
+}
+
+static void encode_name(struct record_sink *sink, const struct change_result *result)
+{
+    record_put_id(sink, result->change->pin);
+}
+
+static void decode_name(struct record_reader *reader, const struct cluster_entry *entry,
+                        struct world_change *out)
+{
+    (void)entry;
+    record_get_id(reader, out->pin);
+}
+
+static void encode_put(struct record_sink *sink, const struct change_result *result)
+{
+    encode_name(sink, result);
+    record_put_poses(sink, locale_pin(result->after, result->change->pin));
+}
+
+static void decode_put(struct record_reader *reader, const struct cluster_entry *entry,
+                       struct world_change *out)
+{
+    decode_name(reader, entry, out);
+    out->poses = record_get_poses(reader);
 }
 
 static enum err_code persist_deletion(struct store *store, const struct change_result *result,
@@ -210,21 +234,61 @@ static struct feed_content *content_of(const struct heightfield *field,
     return content;
 }
 
-static void describe(struct change_result *result)
+/* Another node has found what differs. */
+static void decode_restore(struct record_reader *reader, const struct cluster_entry *entry,
+                           struct world_change *out)
 {
-    const struct layer *layer = only_field(result->before, result->after), *old;
-    struct feed_event *event = &result->event;
+    const uint32_t *rect = entry->rect;
 
-    if (layer) {
-        old = locale_layer(result->before, layer->id);
-        if (!differing(old->field, layer->field, &event->rect))
-            return;
-        event->has_rect = true;
-        memcpy(event->layer, layer->id, sizeof event->layer);
-        kind_describe_samples(old->field, layer->field, event);
-        event->content = content_of(layer->field, &event->rect);
-        return;
+    decode_name(reader, entry, out);
+    memcpy(out->layer_id, entry->layer, sizeof out->layer_id);
+    if (entry->has_rect)
+        out->edit.rect = (struct sample_rect){rect[0], rect[1], rect[2], rect[3]};
+}
+
+/* The rectangle that differs, of one layer: found here, or by the node that has made the change. */
+static enum err_code find_rect(struct change_result *result, bool is_followed, struct err *err)
+{
+    const struct sample_rect *rect = &result->change->edit.rect;
+    const struct layer *layer = is_followed ? locale_layer(result->after, result->change->layer_id)
+                                            : only_field(result->before, result->after);
+    const struct layer *old = layer ? locale_layer(result->before, layer->id) : NULL;
+    const struct heightfield_spec *spec;
+
+    result->layer = layer;
+    if (!is_followed) {
+        result->event.has_rect = old && differing(old->field, layer->field, &result->event.rect);
+        return ERR_OK;
     }
+    result->event.has_rect = rect->cols > 0;
+    result->event.rect = *rect;
+    if (rect->cols == 0)
+        return ERR_OK;
+    spec = old && old->field && layer->field ? heightfield_spec(layer->field) : NULL;
+    if (!spec || memcmp(spec, heightfield_spec(old->field), sizeof *spec) != 0 ||
+        (uint64_t)rect->column + rect->cols > spec->cols ||
+        (uint64_t)rect->row + rect->rows > spec->rows || rect->rows == 0)
+        return err_set(err, ERR_DAMAGED, "a restored layer has no such rectangle");
+    return ERR_OK;
+}
+
+static enum err_code describe(struct change_result *result, bool is_followed, struct err *err)
+{
+    struct feed_event *event = &result->event;
+    const struct layer *layer;
+
+    if (find_rect(result, is_followed, err))
+        return err->code;
+    layer = result->layer;
+    result->layer = NULL;
+    if (event->has_rect) {
+        memcpy(event->layer, layer->id, sizeof event->layer);
+        kind_describe_samples(locale_layer(result->before, layer->id)->field, layer->field, event);
+        event->content = content_of(layer->field, &event->rect);
+        return ERR_OK;
+    }
+    if (is_followed ? strcmp(result->change->source, FEED_RESYNC) != 0 : layer != NULL)
+        return ERR_OK; /* nothing differs */
     event->is_resync = true;
     snprintf(event->source, sizeof event->source, FEED_RESYNC);
     kind_bound_locale(result->before, event);
@@ -233,6 +297,7 @@ static void describe(struct change_result *result)
                                           : result->after->bounds;
         event->has_bounds = true;
     }
+    return ERR_OK;
 }
 
 static enum err_code make_restore(struct draft *draft, struct change_result *result,
@@ -244,7 +309,6 @@ static enum err_code make_restore(struct draft *draft, struct change_result *res
     struct locale_manifest manifest;
     size_t count = 0;
 
-    (void)draft;
     if (!pin)
         return no_pin(change, err);
     if (restored_layers(pin, now, layers, &count, err)) {
@@ -266,8 +330,7 @@ static enum err_code make_restore(struct draft *draft, struct change_result *res
                                (double[4]){box->min.x, box->min.y, box->max.x, box->max.y}, err))
             return err->code;
     }
-    describe(result);
-    return ERR_OK;
+    return describe(result, draft->is_followed, err);
 }
 
 enum err_code kind_persist_difference(struct store *store, const struct layer *old,
@@ -292,23 +355,28 @@ enum err_code kind_persist_difference(struct store *store, const struct layer *o
     return persist_layer(store, after, layer, err);
 }
 
-static enum err_code persist_restore(struct store *store, const struct change_result *result,
-                                     struct store_edit *row, struct err *err)
+enum err_code kind_persist_value(struct store *store, const struct locale *before,
+                                 const struct locale *after, struct err *err)
 {
-    const struct locale *before = result->before, *after = result->after;
-
-    (void)row;
     if (persist_manifest(store, after, err))
         return err->code;
-    for (size_t i = 0; i < before->layer_count; i++)
+    for (size_t i = 0; before && i < before->layer_count; i++)
         if (!locale_layer(after, before->layers[i]->id) &&
             store_drop_layer(store, before->id, before->layers[i]->id, err))
             return err->code;
     for (size_t i = 0; i < after->layer_count; i++)
-        if (kind_persist_difference(store, locale_layer(before, after->layers[i]->id), after,
-                                    after->layers[i], err))
+        if (kind_persist_difference(store,
+                                    before ? locale_layer(before, after->layers[i]->id) : NULL,
+                                    after, after->layers[i], err))
             return err->code;
     return persist_transform_seq(store, after, PERSIST_SEQ_SPARE, err);
+}
+
+static enum err_code persist_restore(struct store *store, const struct change_result *result,
+                                     struct store_edit *row, struct err *err)
+{
+    (void)row;
+    return kind_persist_value(store, result->before, result->after, err);
 }
 
 static void announce_restore(struct world *world, const struct change_result *result)
@@ -327,8 +395,8 @@ const struct change_kind put_pin_kind = {
     .scope = CHANGE_OF_PIN,
     .make = make_put,
     .persist = persist_put,
-    .encode = encode_nothing,
-    .decode = decode_nothing,
+    .encode = encode_put,
+    .decode = decode_put,
     .announce = announce_nothing,
     .count = count_nothing,
 };
@@ -338,8 +406,8 @@ const struct change_kind delete_pin_kind = {
     .scope = CHANGE_OF_PIN,
     .make = make_deletion,
     .persist = persist_deletion,
-    .encode = encode_nothing,
-    .decode = decode_nothing,
+    .encode = encode_name,
+    .decode = decode_name,
     .announce = announce_nothing,
     .count = count_nothing,
 };
@@ -349,8 +417,8 @@ const struct change_kind restore_kind = {
     .scope = CHANGE_OF_LOCALE,
     .make = make_restore,
     .persist = persist_restore,
-    .encode = encode_nothing,
-    .decode = decode_nothing,
+    .encode = encode_name,
+    .decode = decode_restore,
     .announce = announce_restore,
     .count = count_nothing,
 };
