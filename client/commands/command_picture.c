@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of --timeout: eight pictures may be drawn before it, each for seconds where no GPU draws. */
+enum { SILENCE_FACTOR = 12 };
+
 struct picture_options {
     const char *eye, *target, *up, *fov, *size, *sun;
     bool has_no_shadows, is_settled;
@@ -112,7 +115,7 @@ static enum kota_exit picture_run(struct kota *kota)
 
     if (!kota_begin(kota, &options, 2, 2, &done))
         return done;
-    stream.silence_s = kota->timeout_s;
+    stream.silence_s = SILENCE_FACTOR * kota->timeout_s;
     if (picture_path(kota, &options, path))
         return kota_misused(kota);
     if (target_open(&target, kota->words[1], &kota->err))

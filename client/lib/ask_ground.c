@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { VIEW_S = 120 };
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "binary batches are little-endian");
 
 static const char *const question_names[] = {"height", "contact", "ray", "contains"};
@@ -464,8 +466,10 @@ struct kota_request *kota_view(const char *locale, const struct kota_view *view)
     }
     text_adds(body, view->has_no_shadows ? ",\"shadows\":false" : "");
     request = question_end(request);
-    if (request)
+    if (request) {
         request->accept = NULL;
+        kota_request_timeout(request, VIEW_S);
+    }
     return request;
 }
 

@@ -723,7 +723,7 @@ struct kota_view {
     bool has_no_shadows;
 };
 void kota_view_init(struct kota_view *view, size_t size);
-/* What a camera sees, as a PNG. */
+/* What a camera sees, as a PNG. Its timeout is two minutes: other pictures may be drawn first. */
 struct kota_request *kota_view(const char *locale, const struct kota_view *view);
 /* In the world's frame, over all locales; hit.locale is that of the hit. */
 struct kota_request *kota_world_pick(const struct kota_pick *pick);

@@ -772,19 +772,20 @@ export class Kota {
     return (await this.#bytes(`${place(id)}/patches/${n}/view.png`, options)).buffer;
   }
 
-  /** What a camera sees, a PNG. @param {string} id
+  /** What a camera sees, a PNG. Waits for two minutes unless `timeoutMs` is given: other pictures may
+   * be drawn first. @param {string} id
    * @param {ReadOptions & {camera: any, size?: [number, number], sun?: any, shadows?: boolean}} question
    * @returns {Promise<ArrayBuffer>} */
   async view(id, question) {
     const { call, question: { live, at, ...json } } = asRead(question);
-    return (await this.post(`${place(id)}/view.png${query({ live, at })}`, json, call)).buffer;
+    return (await this.post(`${place(id)}/view.png${query({ live, at })}`, json, { timeoutMs: 120000, ...call })).buffer;
   }
 
   /** The same as a link's question. @param {string} id @param {ReadOptions & {eye: any, target: any,
    * up?: any, fov_y_deg?: number, size?: any, sun?: any, shadows?: boolean}} options
    * @returns {Promise<ArrayBuffer>} */
   async getView(id, options) {
-    return (await this.#bytes(`${place(id)}/view.png`, options)).buffer;
+    return (await this.#bytes(`${place(id)}/view.png`, { timeoutMs: 120000, ...options })).buffer;
   }
 
   /** The surface of a patch as it is now, row by row from the smallest y, with its headers

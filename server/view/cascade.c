@@ -10,6 +10,7 @@
 #include <math.h>
 
 #define DEPTH_RATIO_MAX 512.0 /* of the farthest and the nearest */
+#define GROWTH_MAX 3.0        /* of two maps' depths */
 #define OVERLAP 1.12          /* of the radius: room to blend */
 
 struct extent {
@@ -65,17 +66,20 @@ static double ball_around(const struct lens_frame *lens, double near_m, double f
     return middle;
 }
 
-bool cascades_make(const struct scene *scene, const struct lens_frame *lens, struct vec3 light,
-                   struct cascade out[CASCADES])
+int cascades_make(const struct scene *scene, const struct lens_frame *lens, struct vec3 light,
+                  struct cascade out[CASCADES_MAX])
 {
     const struct extent extent = extent_of(scene, lens);
     const struct vec3 pole = fabs(light.z) < 0.9 ? (struct vec3){0, 0, 1} : (struct vec3){0, 1, 0};
-    const double growth = pow(extent.far_m / extent.near_m, 1.0 / CASCADES);
-    double near_m = extent.near_m;
+    const double ratio = extent.far_m / extent.near_m;
+    double near_m = extent.near_m, growth;
+    int count;
 
     if (!(extent.far_m > 0))
-        return false;
-    for (int k = 0; k < CASCADES; k++, near_m *= growth) {
+        return 0;
+    count = (int)fmin(fmax(ceil(log(ratio) / log(GROWTH_MAX)), 1), CASCADES_MAX);
+    growth = pow(ratio, 1.0 / count);
+    for (int k = 0; k < count; k++, near_m *= growth) {
         struct cascade *c = &out[k];
         struct vec3 middle;
 
@@ -95,7 +99,7 @@ bool cascades_make(const struct scene *scene, const struct lens_frame *lens, str
         c->depth[0] = reach(&extent.all, light, false) - c->texel_m;
         c->depth[1] = reach(&extent.all, light, true) + c->texel_m;
     }
-    return true;
+    return count;
 }
 
 bool cascade_sees(const struct cascade *c, const struct box3 *box)

@@ -3,7 +3,7 @@
  *
  *   1. places: ground, meshes and spheres with a depth test, into two textures: the plane and the
  *      way along the pixel's ray; the normal and the kind of surface
- *   2. shadows: the same, only their depth, into four layers (cascade.h)
+ *   2. shadows: the same, only their depth, into up to four layers (cascade.h)
  *   3. shade: one triangle over the picture reads both, so that each pixel is shaded once
  *
  * Depth is near / z, greater is nearer, in float32 (E. Lengyel; N. Reed, Depth precision
@@ -40,6 +40,8 @@ struct work {
     const struct scene *scene;
     const struct lens_frame *lens;
     const struct draw_light *light;
+    struct cascade cascades[CASCADES_MAX];
+    int cascade_count; /* 0: no shadows */
     GLuint textures[5], frames[3], buffers[6];
     uint32_t *drawn; /* room for the numbers of blocks */
 };
@@ -97,7 +99,7 @@ void draw_destroy(struct draw *draw)
 uint64_t draw_bytes(uint32_t width, uint32_t height)
 {
     return (uint64_t)width * height * (16 + 8 + 4 + 4) +
-           (uint64_t)CASCADES * CASCADE_TEXELS * CASCADE_TEXELS * 4;
+           (uint64_t)CASCADES_MAX * CASCADE_TEXELS * CASCADE_TEXELS * 4;
 }
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
@@ -281,13 +283,13 @@ static void draw_places(struct work *work)
     draw_all(work, &target);
 }
 
-static void draw_shadows(struct work *work, const struct cascade *cascades)
+static void draw_shadows(struct work *work)
 {
     const float far = 1;
 
     glBindTexture(GL_TEXTURE_2D_ARRAY, work->textures[SHADOWS]);
     glTexStorage3D(GL_TEXTURE_2D_ARRAY, 1, GL_DEPTH_COMPONENT32F, CASCADE_TEXELS, CASCADE_TEXELS,
-                   CASCADES);
+                   work->cascade_count);
     glTexParameteri(GL_TEXTURE_2D_ARRAY, GL_TEXTURE_COMPARE_MODE, GL_COMPARE_REF_TO_TEXTURE);
     glTexParameteri(GL_TEXTURE_2D_ARRAY, GL_TEXTURE_COMPARE_FUNC, GL_LEQUAL);
     glTexParameteri(GL_TEXTURE_2D_ARRAY, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
@@ -298,13 +300,13 @@ static void draw_shadows(struct work *work, const struct cascade *cascades)
     glDrawBuffer(GL_NONE);
     glViewport(0, 0, CASCADE_TEXELS, CASCADE_TEXELS);
     glDepthFunc(GL_LESS);
-    for (int k = 0; k < CASCADES; k++) {
-        struct target target = {.cascade = &cascades[k]};
+    for (int k = 0; k < work->cascade_count; k++) {
+        struct target target = {.cascade = &work->cascades[k]};
 
         glFramebufferTextureLayer(GL_FRAMEBUFFER, GL_DEPTH_ATTACHMENT, work->textures[SHADOWS], 0,
                                   k);
         glClearBufferfv(GL_DEPTH, 0, &far);
-        cascade_matrix(&cascades[k], false, target.matrix);
+        cascade_matrix(&work->cascades[k], false, target.matrix);
         draw_all(work, &target);
     }
 }
@@ -314,20 +316,24 @@ static void set_vector(GLuint program, const char *name, struct vec3 v)
     glUniform3f(glGetUniformLocation(program, name), (float)v.x, (float)v.y, (float)v.z);
 }
 
-static void set_shadows(GLuint program, const struct cascade *cascades)
+static void set_shadows(GLuint program, const struct work *work)
 {
-    float matrices[CASCADES][16], texels[CASCADES][2];
+    float matrices[CASCADES_MAX][16], texels[CASCADES_MAX][2];
 
-    for (int k = 0; k < CASCADES; k++) {
-        cascade_matrix(&cascades[k], true, matrices[k]);
-        texels[k][0] = (float)cascades[k].texel_m;
-        texels[k][1] = (float)(cascades[k].texel_m / (cascades[k].depth[1] - cascades[k].depth[0]));
+    for (int k = 0; k < work->cascade_count; k++) {
+        const struct cascade *c = &work->cascades[k];
+
+        cascade_matrix(c, true, matrices[k]);
+        texels[k][0] = (float)c->texel_m;
+        texels[k][1] = (float)(c->texel_m / (c->depth[1] - c->depth[0]));
     }
-    glUniformMatrix4fv(glGetUniformLocation(program, "to_map"), CASCADES, GL_FALSE, matrices[0]);
-    glUniform2fv(glGetUniformLocation(program, "texel"), CASCADES, texels[0]);
+    glUniform1i(glGetUniformLocation(program, "cascade_count"), work->cascade_count);
+    glUniformMatrix4fv(glGetUniformLocation(program, "to_map"), work->cascade_count, GL_FALSE,
+                       matrices[0]);
+    glUniform2fv(glGetUniformLocation(program, "texel"), work->cascade_count, texels[0]);
 }
 
-static void shade(struct work *work, const struct cascade *cascades)
+static void shade(struct work *work)
 {
     const struct lens_frame *lens = work->lens;
     const GLuint program = work->draw->programs[PROGRAM_SHADE][0];
@@ -348,9 +354,7 @@ static void shade(struct work *work, const struct cascade *cascades)
         glBindTexture(i == 2 ? GL_TEXTURE_2D_ARRAY : GL_TEXTURE_2D, textures[i]);
         glUniform1i(glGetUniformLocation(program, names[i]), (GLint)i);
     }
-    glUniform1i(glGetUniformLocation(program, "has_shadows"), cascades != NULL);
-    if (cascades)
-        set_shadows(program, cascades);
+    set_shadows(program, work);
     set_vector(program, "forward", lens->forward);
     set_vector(program, "right", vec3_scale(lens->right, lens->tangent[0]));
     set_vector(program, "up", vec3_scale(lens->up, lens->tangent[1]));
@@ -411,14 +415,13 @@ enum err_code draw_picture(struct draw *draw, const struct scene *scene,
 {
     struct work work = {.draw = draw, .scene = scene, .lens = lens, .light = light};
     const uint32_t errors = context_errors(draw->context);
-    struct cascade cascades[CASCADES];
-    const bool has_shadows =
-        light->has_shadows && cascades_make(scene, lens, light->direction, cascades);
 
     err->code = ERR_OK;
     work.drawn = malloc(((size_t)scene->block_count + 1) * sizeof *work.drawn);
     if (!work.drawn)
         return err_set(err, ERR_NO_MEMORY, "no memory for the blocks of a view");
+    if (light->has_shadows)
+        work.cascade_count = cascades_make(scene, lens, light->direction, work.cascades);
     glGenTextures(5, work.textures);
     glGenFramebuffers(3, work.frames);
     glGenBuffers(6, work.buffers);
@@ -427,9 +430,9 @@ enum err_code draw_picture(struct draw *draw, const struct scene *scene,
     glEnable(GL_DEPTH_TEST);
     send_scene(&work);
     draw_places(&work);
-    if (has_shadows)
-        draw_shadows(&work, cascades);
-    shade(&work, has_shadows ? cascades : NULL);
+    if (work.cascade_count > 0)
+        draw_shadows(&work);
+    shade(&work);
     read_back(&work, rgb, distance_m, err);
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
     glDeleteTextures(5, work.textures);

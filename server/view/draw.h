@@ -1,5 +1,5 @@
 /*
- * Drawing a scene by OpenGL: what each pixel shows, four shadow maps, then its colour.
+ * Drawing a scene by OpenGL: what each pixel shows, up to four shadow maps, then its colour.
  */
 #ifndef KOTA_VIEW_DRAW_H
 #define KOTA_VIEW_DRAW_H

@@ -18,6 +18,9 @@
 #include "view/draw.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +106,19 @@ static enum err_code granules_get(struct daemon_view *view, const struct view_jo
 
 /* ---- a picture ------------------------------------------------------------------------------- */
 
+/*
+ * llvmpipe allocates and frees some 36 MB of triangles again and again within a picture. While its
+ * context is open the heap does not give them back to the system each time, which would be a third
+ * of a picture's time; heap_prepare of daemon/main.c has the values of otherwise.
+ */
+static void heap_keep(bool is_kept)
+{
+#ifdef __GLIBC__
+    mallopt(M_TRIM_THRESHOLD, is_kept ? 64 << 20 : 128 << 10);
+    mallopt(M_MMAP_THRESHOLD, is_kept ? 32 << 20 : 128 << 10);
+#endif
+}
+
 static enum err_code context_open(struct daemon_view *view, struct err *err)
 {
     const bool is_auto = strcmp(view->gpu, "auto") == 0;
@@ -123,8 +139,10 @@ static enum err_code context_open(struct daemon_view *view, struct err *err)
         return err->code;
     }
     view->draw = draw_create(view->context, err);
-    if (view->draw)
+    if (view->draw) {
+        heap_keep(true);
         return err->code = ERR_OK;
+    }
     context_destroy(view->context);
     view->context = NULL;
     return err->code;
@@ -132,6 +150,7 @@ static enum err_code context_open(struct daemon_view *view, struct err *err)
 
 static void context_close(struct daemon_view *view)
 {
+    heap_keep(false);
     draw_destroy(view->draw);
     context_destroy(view->context);
     view->draw = NULL;

@@ -465,9 +465,10 @@ class Client:
         """A picture (PNG), in `body`, of what a camera {"eye", "target"} sees.
 
         Options: size [width, height] (640 480); sun {"direction"} or {"azimuth_deg", "height_deg"};
-        shadows; live; at.
+        shadows; live; at. It waits for two minutes unless timeout_s is given: other pictures may be
+        drawn first.
         """
-        return self._ask(_place(locale, "view.png"), options, camera=camera)
+        return self._ask(_place(locale, "view.png"), {"timeout_s": 120, **options}, camera=camera)
 
     def contains(self, locale: str, points: Numbers, **options: Any) -> Answer:
         """`results`: each of the points [x, y, z] is inside, below, over a hole, or outside.

@@ -570,7 +570,8 @@ export class Kota {
         width?: number;
         height?: number;
     }): Promise<ArrayBuffer>;
-    /** What a camera sees, a PNG. @param {string} id
+    /** What a camera sees, a PNG. Waits for two minutes unless `timeoutMs` is given: other pictures may
+     * be drawn first. @param {string} id
      * @param {ReadOptions & {camera: any, size?: [number, number], sun?: any, shadows?: boolean}} question
      * @returns {Promise<ArrayBuffer>} */
     view(id: string, question: ReadOptions & {

@@ -1,17 +1,17 @@
 // The colour of a pixel: its material in the sun and under the sky.
 //
 // Where the sun reaches, it gives more than the sky: 0.4 of it even where it grazes, against 0.26 at
-// most. Shadows are four maps around ever larger parts of the view (cascades); the first that has
-// the place is read, and near its border the next one as well, so that no line shows. Of a map 4 x 4
-// texels are compared, weighted by how far the place lies between them. The bias grows with the
+// most. Shadows are up to four maps around ever larger parts of the view (cascades); the first that
+// has the place is read, and near its border the next one as well, so that no line shows. Of a map
+// 4 x 4 texels are compared, weighted by how far the place lies between them. The bias grows with the
 // slope against the light, as far as the plane of the surface rises over these texels.
-const int CASCADES = 4;
+const int CASCADES_MAX = 4;
 
 uniform sampler2D places, looks;
 uniform sampler2DArrayShadow shadows;
-uniform mat4 to_map[CASCADES]; // place to u, v, depth, all 0 to 1
-uniform vec2 texel[CASCADES];  // in metres, and as a part of the depth
-uniform bool has_shadows;
+uniform mat4 to_map[CASCADES_MAX]; // place to u, v, depth, all 0 to 1
+uniform vec2 texel[CASCADES_MAX];  // in metres, and as a part of the depth
+uniform int cascade_count;           // 0: no shadows
 uniform vec3 forward, right, up; // of a picture of 2 x 2
 uniform vec3 sun;                // towards it, unit
 uniform vec3 grain_base;         // of the eye, for patterns
@@ -41,7 +41,7 @@ float noise(vec2 at)
 float lit_in(int k, vec3 at, float slope)
 {
     float resolution = float(textureSize(shadows, 0).x);
-    float depth = at.z - (1.0 + 3.0 * slope) * texel[k].y;
+    float depth = at.z - (0.5 + 1.5 * slope) * texel[k].y;
     vec2 place = at.xy * resolution - 0.5, cell = floor(place), part = place - cell;
     vec4 columns = vec4(1.0 - part.x, 1.0, 1.0, part.x), rows = vec4(1.0 - part.y, 1.0, 1.0, part.y);
     float sum = 0.0;
@@ -63,15 +63,13 @@ float lit(vec3 place, vec3 plane)
 
     if (facing <= 0.0)
         return 0.0;
-    if (!has_shadows)
-        return 1.0;
     float slope = min(sqrt(1.0 - min(facing * facing, 1.0)) / facing, 30.0);
     float found = 0.0, left = 1.0;
 
-    for (int k = 0; k < CASCADES && left > 0.0; k++) {
+    for (int k = 0; k < cascade_count && left > 0.0; k++) {
         vec3 at = (to_map[k] * vec4(place, 1.0)).xyz;
         vec2 off = abs(at.xy * 2.0 - 1.0);
-        float inside = k == CASCADES - 1 ? step(max(off.x, off.y), 0.99)
+        float inside = k == cascade_count - 1 ? step(max(off.x, off.y), 0.99)
                                          : 1.0 - smoothstep(0.85, 0.97, max(off.x, off.y));
 
         if (inside > 0.0) {
