@@ -121,6 +121,20 @@ static enum err_code call_open(struct call *call, struct http_request *request,
                                                                          : hide_locales(call, err);
 }
 
+static const struct http_query_item *find_item(const struct http_query_item *items, size_t count,
+                                               const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (span_equals(items[i].name, name))
+            return &items[i];
+    return NULL;
+}
+
+const struct http_query_item *call_query(const struct call *call, const char *name)
+{
+    return find_item(call->query, call->query_count, name);
+}
+
 /* A body is not decompressed: a compressed one is refused. */
 static enum err_code check_encoding(const struct call *call, struct err *err)
 {
@@ -216,15 +230,6 @@ enum err_code call_find_locale(struct call *call, struct err *err)
 
 /* ---- live ground ----------------------------------------------------------------------------- */
 
-static const struct http_query_item *find_item(const struct http_query_item *items, size_t count,
-                                               const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (span_equals(items[i].name, name))
-            return &items[i];
-    return NULL;
-}
-
 static bool wants_live(const struct http_query_item *item)
 {
     return item && (span_equals(item->value, "true") || span_equals(item->value, "here"));
@@ -306,7 +311,7 @@ enum err_code call_no_pin(const struct call *call, const char *name, const char 
 
 void call_write_at(const struct call *call, char out[CALL_AT_BYTES])
 {
-    const struct http_query_item *item = find_item(call->query, call->query_count, "at");
+    const struct http_query_item *item = call_query(call, "at");
 
     out[0] = '\0';
     if (call->may_be_earlier && item)
@@ -330,8 +335,8 @@ static enum err_code go_to_revision(struct call *call, uint64_t revision, struct
 /* at= of the query: call->locale becomes the value of a pin or of a revision that is held. */
 static enum err_code go_to_value(struct call *call, struct err *err)
 {
-    const struct http_query_item *item = find_item(call->query, call->query_count, "at");
-    const struct http_query_item *live = find_item(call->query, call->query_count, "live");
+    const struct http_query_item *item = call_query(call, "at");
+    const struct http_query_item *live = call_query(call, "live");
     char name[WORLD_ID_MAX + 1];
     const struct locale *value;
     uint64_t revision;

@@ -76,6 +76,9 @@ bool call_awaits_revision(const struct http_request *request,
  */
 bool call_awaits_live(const struct http_request *request, const struct world_snapshot *snapshot);
 
+/* A parameter of the query; NULL without it. */
+const struct http_query_item *call_query(const struct call *call, const char *name);
+
 /* Memory for as long as the call; NULL when there is none. */
 void *call_alloc(struct call *call, size_t bytes);
 

@@ -52,6 +52,12 @@ static inline const struct api_limits *call_limits(const struct call *call)
     return call->limits ? call->limits : api_limits(call->api);
 }
 
+/* A header of the request; at is NULL without it, or without a connection. */
+static inline struct span call_request_header(const struct call *call, const char *name)
+{
+    return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
+}
+
 /* One more item of the query; there must be room for it. */
 static inline void call_add_query(struct call *call, struct http_query_item item)
 {

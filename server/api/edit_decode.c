@@ -191,10 +191,8 @@ static enum err_code decode_brush(struct call *call, const cJSON *json, struct e
     int shape = 0;
 
     for (size_t i = 0; others[i]; i++) {
-        bool is_query = false;
+        bool is_query = call_query(call, others[i]) != NULL;
 
-        for (size_t k = 0; k < call->query_count; k++)
-            is_query |= span_equals(call->query[k].name, others[i]);
         if (is_query || json_given(call->json, others[i])) {
             err_set(err, ERR_BAD_INPUT, "a brush takes no %s", others[i]);
             return err_at(err, "%s%s", is_query ? "" : "/", others[i]);

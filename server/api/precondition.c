@@ -124,11 +124,6 @@ bool tags_read(struct span header, uint64_t current, bool weak_too, struct tag_m
     return count > 0;
 }
 
-static struct span header_of(const struct call *call, const char *name)
-{
-    return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
-}
-
 /* Is the locale's tag itself one of them? */
 static bool has_tag(struct span header, const struct locale *locale)
 {
@@ -160,9 +155,11 @@ bool precondition_is_unchanged(const struct call *call)
     struct tag_match match;
 
     if (call->locale->transform_seq != 0)
-        return has_tag(header_of(call, "if-none-match"), call->locale) ||
-               (tags_read(header_of(call, "if-none-match"), 1, true, &match) && match.is_any);
-    return tags_read(header_of(call, "if-none-match"), call->locale->revision, true, &match) &&
+        return has_tag(call_request_header(call, "if-none-match"), call->locale) ||
+               (tags_read(call_request_header(call, "if-none-match"), 1, true, &match) &&
+                match.is_any);
+    return tags_read(call_request_header(call, "if-none-match"), call->locale->revision, true,
+                     &match) &&
            (match.is_any || match.revision == call->locale->revision);
 }
 
@@ -185,8 +182,8 @@ static enum err_code decode_none_match(struct span header, bool may_create,
 enum err_code precondition_decode(const struct call *call, bool may_create,
                                   struct world_change *change, struct err *err)
 {
-    struct span match_header = header_of(call, "if-match");
-    struct span none_match_header = header_of(call, "if-none-match");
+    struct span match_header = call_request_header(call, "if-match");
+    struct span none_match_header = call_request_header(call, "if-none-match");
     struct tag_match match;
 
     if (none_match_header.at && match_header.at)

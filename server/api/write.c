@@ -199,8 +199,7 @@ static void path_of(const struct write_kind *kind, const struct world_change *ch
 static enum err_code decode_key(const struct call *call, const struct write_kind *kind,
                                 struct world_change *change, struct err *err)
 {
-    struct span key =
-        call->request ? http_request_header(call->request, "idempotency-key") : (struct span){0};
+    struct span key = call_request_header(call, "idempotency-key");
     char path[KEPT_LOCATION_MAX + 1], method_and_path[sizeof path + 8];
     bool is_good = key.length >= 1 && key.length <= STORE_OP_ID_MAX;
 

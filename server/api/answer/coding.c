@@ -7,6 +7,7 @@
 #include "api/answer/coding.h"
 
 #include "api/answer/header_list.h"
+#include "api/call_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,11 +58,6 @@ static enum float_layout read_layout(struct span header)
     return LAYOUT_PLAIN;
 }
 
-static struct span header_of(const struct call *call, const char *name)
-{
-    return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
-}
-
 enum err_code coding_choose(struct call *call, uint64_t bytes, bool is_packed, bool has_layouts,
                             struct coding *out, struct err *err)
 {
@@ -71,11 +67,11 @@ enum err_code coding_choose(struct call *call, uint64_t bytes, bool is_packed, b
     if (call->reply)
         http_reply_header(call->reply, "Vary", "Accept-Encoding%s",
                           has_layouts ? ", Kota-Layout" : "");
-    if (!coding_accepted(header_of(call, "accept-encoding"), is_worth_it, &out->content))
+    if (!coding_accepted(call_request_header(call, "accept-encoding"), is_worth_it, &out->content))
         return err_set_at(err, ERR_NOT_ACCEPTABLE, "Accept-Encoding",
                           "Accept-Encoding allows neither zstd nor gzip nor identity");
     if (has_layouts && out->content != CODING_IDENTITY)
-        out->layout = read_layout(header_of(call, "kota-layout"));
+        out->layout = read_layout(call_request_header(call, "kota-layout"));
     return ERR_OK;
 }
 
@@ -114,6 +110,17 @@ enum err_code coding_pack(const struct coding *coding, const void *bytes, size_t
     return err->code;
 }
 
+enum err_code coding_pack_in_place(const struct coding *coding, size_t cols, size_t rows,
+                                   struct raster_bytes *bytes, struct err *err)
+{
+    struct raster_bytes plain = *bytes;
+
+    if (coding->content != CODING_IDENTITY &&
+        coding_pack(coding, plain.at, plain.length, cols, rows, bytes, err) == ERR_OK)
+        free(plain.at);
+    return err->code;
+}
+
 /* ---- the frame ------------------------------------------------------------------------------- */
 
 static bool is_text_or_samples(const char *type)
@@ -139,7 +146,7 @@ void coding_apply(struct call *call)
         http_reply_has_header(call->reply, "ETag"))
         return;
     http_reply_header(call->reply, "Vary", "Accept-Encoding");
-    if (!coding_accepted(header_of(call, "accept-encoding"), true, &coding.content) ||
+    if (!coding_accepted(call_request_header(call, "accept-encoding"), true, &coding.content) ||
         coding.content == CODING_IDENTITY)
         return;
     if (http_request_is_on_loop(call->request)) {

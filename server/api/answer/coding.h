@@ -49,6 +49,9 @@ void coding_headers(struct call *call, const struct coding *coding);
  */
 enum err_code coding_pack(const struct coding *coding, const void *bytes, size_t length,
                           size_t cols, size_t rows, struct raster_bytes *out, struct err *err);
+/* The same in place of the plain bytes, which are malloc; nothing for identity. */
+enum err_code coding_pack_in_place(const struct coding *coding, size_t cols, size_t rows,
+                                   struct raster_bytes *bytes, struct err *err);
 
 /*
  * The frame, after a call has made its answer: compresses a large body of text or samples without a

@@ -39,25 +39,23 @@ void answer_keep(struct call *call, struct tile_entry *entry)
         tile_cache_put(call->api->tiles, entry);
 }
 
-enum err_code answer_append(struct call *call, const struct tile_entry *entry, struct err *err)
+enum err_code answer_append(struct call *call, const void *bytes, size_t length, struct err *err)
 {
-    char *room = answer_reserve(call, entry->length, err);
+    char *room = answer_reserve(call, length, err);
 
     if (!room)
         return err->code;
-    memcpy(room, entry->bytes, entry->length);
-    call->out.sink.advance(call->out.sink.to, entry->length);
+    memcpy(room, bytes, length);
+    call->out.sink.advance(call->out.sink.to, length);
     return ERR_OK;
 }
 
-bool answer_is_known(struct call *call, const char *tag)
+bool answer_is_known(struct call *call, const char *tag, const char *cache_control)
 {
-    struct span match = {NULL, 0};
+    struct span match = call_request_header(call, "if-none-match");
 
-    if (call->request)
-        match = http_request_header(call->request, "if-none-match");
     call_header(call, "ETag", "%s", tag);
-    call_header(call, "Cache-Control", "no-cache");
+    call_header(call, "Cache-Control", "%s", cache_control);
     if (!tile_tag_matches(match.at, match.length, tag))
         return false;
     call_status(call, 304);

@@ -20,12 +20,12 @@ bool answer_is_abandoned(const struct call *call, struct err *err);
 enum { ANSWER_CACHE_WINDOW = 3, ANSWER_CACHE_MESH = 4 };
 /* Puts an entry into the cache of tiles, unless it is so large that it would evict too many. */
 void answer_keep(struct call *call, struct tile_entry *entry);
-/* Copies an entry's bytes into the answer: ERR_NO_MEMORY. */
-enum err_code answer_append(struct call *call, const struct tile_entry *entry, struct err *err);
+/* Copies bytes into the answer: ERR_NO_MEMORY. */
+enum err_code answer_append(struct call *call, const void *bytes, size_t length, struct err *err);
 
 /*
  * Writes ETag and Cache-Control. True: the client holds that tag, and the answer is 304.
  */
-bool answer_is_known(struct call *call, const char *tag);
+bool answer_is_known(struct call *call, const char *tag, const char *cache_control);
 
 #endif

@@ -29,11 +29,9 @@ struct diff {
 
 static enum err_code decode_since(const struct call *call, uint64_t *out, struct err *err)
 {
-    struct span text = {NULL, 0};
+    const struct http_query_item *item = call_query(call, "since");
+    struct span text = item ? item->value : (struct span){NULL, 0};
 
-    for (size_t i = 0; i < call->query_count; i++)
-        if (span_equals(call->query[i].name, "since"))
-            text = call->query[i].value;
     if (span_count(text, out))
         return ERR_OK;
     if (text.at)

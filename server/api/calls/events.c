@@ -38,6 +38,7 @@
  */
 #include "api/calls.h"
 
+#include "api/answer/file.h"
 #include "api/answer/header_list.h"
 #include "api/feed/event_form.h"
 #include "api/options.h"
@@ -310,13 +311,11 @@ static void events_ended(void *context, enum http_stream_end reason)
 static enum err_code decode_since(struct call *call, bool *is_given, uint64_t *since,
                                   struct err *err)
 {
-    struct span header = {NULL, 0}, query = {NULL, 0};
+    struct span header = call_request_header(call, "last-event-id"), query = {NULL, 0};
+    const struct http_query_item *item = call_query(call, "since");
 
-    for (size_t i = 0; i < call->query_count; i++)
-        if (span_equals(call->query[i].name, "since"))
-            query = call->query[i].value.at ? call->query[i].value : (struct span){"", 0};
-    if (call->request)
-        header = http_request_header(call->request, "last-event-id");
+    if (item)
+        query = item->value.at ? item->value : (struct span){"", 0};
     *is_given = header.at || query.at;
     if (query.at && !span_count(query, since))
         return err_set_at(err, ERR_BAD_INPUT, "since", "since=%.*s: a whole number was expected",
@@ -352,10 +351,8 @@ static enum err_code decode_layer(struct call *call, struct subscription *s, str
 /* Accept: frames only for a reader that names them, in a version that is known. */
 static enum err_code decode_form(struct call *call, struct subscription *s, struct err *err)
 {
-    struct span accept = {NULL, 0};
+    struct span accept = call_request_header(call, "accept");
 
-    if (call->request)
-        accept = http_request_header(call->request, "accept");
     while (accept.length > 0) {
         struct span rest = header_part(&accept, ','), type = header_part(&rest, ';');
         struct span version = header_parameter(rest, "version");
@@ -374,17 +371,6 @@ static enum err_code decode_form(struct call *call, struct subscription *s, stru
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */
-
-/* The start of the answer. */
-static void begin(struct call *call, const char *bytes, size_t length)
-{
-    char *room = call->out.sink.reserve(call->out.sink.to, length);
-
-    if (!room)
-        return; /* the reply has failed */
-    memcpy(room, bytes, length);
-    call->out.sink.advance(call->out.sink.to, length);
-}
 
 static enum err_code open_stream(struct call *call, const struct subscription *place,
                                  struct err *err)
@@ -431,9 +417,10 @@ enum err_code locale_events_get_answer(struct call *call, struct err *err)
         s.known = current;
         feed_find(s.feed, s.locale, current, current, &s.after);
     }
-    begin(call, bytes, event_hello(s.form, s.known, bytes));
-    if (!is_found)
-        begin(call, bytes, event_resync(s.form, s.locale, current, 0, false, bytes));
+    if (answer_append(call, bytes, event_hello(s.form, s.known, bytes), err) ||
+        (!is_found &&
+         answer_append(call, bytes, event_resync(s.form, s.locale, current, 0, false, bytes), err)))
+        return err->code;
     call_header(call, "Vary", "Accept");
     return open_stream(call, &s, err);
 }
@@ -458,17 +445,19 @@ enum err_code events_get_answer(struct call *call, struct err *err)
                              .moves = world_moves(call->api->world)};
     uint64_t last = feed_last(s.feed);
     char bytes[EVENT_TEXT_BYTES_MAX];
-    bool is_given;
+    bool is_given, is_found;
 
     s.after = last;
     if (options_open_query(call, names, err) || decode_since(call, &is_given, &s.after, err) ||
         decode_samples(call, &s, err))
         return err->code;
-    begin(call, bytes, event_hello(s.form, 0, bytes));
-    if (!is_held(s.feed, s.after, last)) {
+    is_found = is_held(s.feed, s.after, last);
+    if (!is_found)
         s.after = last;
-        begin(call, bytes, event_resync(s.form, "", 0, last, true, bytes));
-    }
+    if (answer_append(call, bytes, event_hello(s.form, 0, bytes), err) ||
+        (!is_found &&
+         answer_append(call, bytes, event_resync(s.form, "", 0, last, true, bytes), err)))
+        return err->code;
     return open_stream(call, &s, err);
 }
 API_HANDLER(events_get, 0, CALL_NEEDS_NOTHING)

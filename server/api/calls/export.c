@@ -99,7 +99,6 @@ static enum err_code export_png16(struct call *call, const struct heightfield *f
     struct raster_bytes png = {NULL, 0};
     struct height_codes scale;
     uint16_t *codes;
-    char *room;
 
     if (spec->cols > EXPORT_PNG_SIDE_MAX || spec->rows > EXPORT_PNG_SIDE_MAX)
         return err_set(err, ERR_UNPROCESSABLE,
@@ -116,10 +115,7 @@ static enum err_code export_png16(struct call *call, const struct heightfield *f
     if (!answer_is_abandoned(call, err))
         png_encode(spec->cols, spec->rows, 1, codes, EXPORT_PNG_COMPRESSION, &png, err);
     free(codes);
-    room = err->code ? NULL : answer_reserve(call, png.length, err);
-    if (room) {
-        memcpy(room, png.at, png.length);
-        call->out.sink.advance(call->out.sink.to, png.length);
+    if (err->code == ERR_OK && answer_append(call, png.at, png.length, err) == ERR_OK) {
         call_header(call, "Kota-Offset", "%.17g", scale.offset_m);
         call_header(call, "Kota-Scale", "%.17g", scale.scale_m);
         call_content_type(call, "image/png");
@@ -140,19 +136,11 @@ struct obj_text {
 static bool take(void *to, const char *bytes, size_t length)
 {
     struct obj_text *text = to;
-    char *room;
 
     if (answer_is_abandoned(text->call, text->err))
         return false;
     text->bytes += length;
-    if (text->is_counted_only)
-        return true;
-    room = answer_reserve(text->call, length, text->err);
-    if (!room)
-        return false;
-    memcpy(room, bytes, length);
-    text->call->out.sink.advance(text->call->out.sink.to, length);
-    return true;
+    return text->is_counted_only || answer_append(text->call, bytes, length, text->err) == ERR_OK;
 }
 
 static enum err_code encode(const struct layer *layer, struct obj_text *text)
@@ -260,7 +248,8 @@ static enum err_code export_mesh(struct call *call, const struct layer *layer,
             return err->code;
         answer_keep(call, entry);
     }
-    if (!answer_is_known(call, entry->tag) && answer_append(call, entry, err) == ERR_OK) {
+    if (!answer_is_known(call, entry->tag, "no-cache") &&
+        answer_append(call, entry->bytes, entry->length, err) == ERR_OK) {
         coding_headers(call, &coding);
         call_content_type(call, entry->media_type);
     }

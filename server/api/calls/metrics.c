@@ -123,8 +123,7 @@ static void put_stream_ends(struct call *call, const struct http_counters *http)
 {
     static const char name[] = "kota_streams_ended_total";
 
-    text_append(call, "# HELP %s Event streams that ended, by reason.\n# TYPE %s counter\n", name,
-                name);
+    put_head(call, name, "counter", "Event streams that ended, by reason.");
     for (int i = 0; i < HTTP_STREAM_ENDS; i++)
         text_append(call, "%s{reason=\"%s\"} %llu\n", name,
                     numbers_stream_end((enum http_stream_end)i),
@@ -132,7 +131,7 @@ static void put_stream_ends(struct call *call, const struct http_counters *http)
 }
 
 struct histogram {
-    const char *name, *help;
+    const char *name;
     const char *labels;     /* "" or `a="b",` */
     const uint64_t *counts; /* bucket i: below first_s · factor^i; the last one is open */
     size_t buckets;
@@ -164,88 +163,32 @@ static void put_buckets(struct call *call, const struct histogram *h)
                 (unsigned long long)below);
 }
 
-static void put_histogram(struct call *call, const struct histogram *h)
+/* Buckets from first_s on, each twice as long as the one before. */
+static void put_histogram(struct call *call, const char *name, const char *help,
+                          const uint64_t *counts, size_t buckets, double first_s, uint64_t us_sum)
 {
-    put_head(call, h->name, "histogram", h->help);
-    put_buckets(call, h);
+    put_head(call, name, "histogram", help);
+    put_buckets(call, &(struct histogram){.name = name,
+                                          .labels = "",
+                                          .counts = counts,
+                                          .buckets = buckets,
+                                          .first_s = first_s,
+                                          .factor = 2,
+                                          .us_sum = us_sum});
 }
+
+#define COUNTS(array) (array), sizeof(array) / sizeof *(array)
 
 static void put_latency(struct call *call, const struct http_counters *http)
 {
-    const struct histogram requests = {
-        .name = "kota_http_request_duration_seconds",
-        .help = "Time from a complete request to its encoded answer, "
-                "without what it waited for a revision.",
-        .labels = "",
-        .counts = http->latency_count,
-        .buckets = sizeof http->latency_count / sizeof *http->latency_count,
-        .first_s = 8e-6,
-        .factor = 2,
-        .us_sum = http->latency_us_sum,
-    };
-    const struct histogram iterations = {
-        .name = "kota_loop_turn_duration_seconds",
-        .help = "Time from the first input that a loop finds until it waits again: "
-                "what comes meanwhile waits as long.",
-        .labels = "",
-        .counts = http->iteration_count,
-        .buckets = sizeof http->iteration_count / sizeof *http->iteration_count,
-        .first_s = 8e-6,
-        .factor = 2,
-        .us_sum = http->iteration_us_sum,
-    };
-
-    put_histogram(call, &requests);
-    put_histogram(call, &iterations);
-}
-
-static void put_changes(struct call *call, const struct world_stats *world)
-{
-    const struct histogram changes = {
-        .name = "kota_change_duration_seconds",
-        .help =
-            "Time from the writer's queue until changes were durable and published, or refused.",
-        .labels = "",
-        .counts = world->change_count,
-        .buckets = WORLD_CHANGE_BUCKETS,
-        .first_s = 64e-6,
-        .factor = 2,
-        .us_sum = world->change_us_sum,
-    };
-
-    put_histogram(call, &changes);
-}
-
-static void put_commits(struct call *call, const struct store_stats *store)
-{
-    const struct histogram histogram = {
-        .name = "kota_store_commit_duration_seconds",
-        .help = "Time that COMMIT took.",
-        .counts = store->commit_count,
-        .buckets = sizeof store->commit_count / sizeof *store->commit_count,
-        .first_s = 64e-6,
-        .factor = 2,
-        .labels = "",
-        .us_sum = store->commit_us_sum,
-    };
-
-    put_histogram(call, &histogram);
-}
-
-static void put_append(struct call *call, const struct cluster_stats *log)
-{
-    const struct histogram histogram = {
-        .name = "kota_cluster_append_duration_seconds",
-        .help = "Time until the shared log had acknowledged an append, or refused it.",
-        .counts = log->append_count,
-        .buckets = CLUSTER_APPEND_BUCKETS,
-        .first_s = 64e-6,
-        .factor = 2,
-        .labels = "",
-        .us_sum = log->append_us_sum,
-    };
-
-    put_histogram(call, &histogram);
+    put_histogram(call, "kota_http_request_duration_seconds",
+                  "Time from a complete request to its encoded answer, "
+                  "without what it waited for a revision.",
+                  COUNTS(http->latency_count), 8e-6, http->latency_us_sum);
+    put_histogram(call, "kota_loop_turn_duration_seconds",
+                  "Time from the first input that a loop finds until it waits again: "
+                  "what comes meanwhile waits as long.",
+                  COUNTS(http->iteration_count), 8e-6, http->iteration_us_sum);
 }
 
 static void put_routes(struct call *call, struct http_server *server)
@@ -311,14 +254,20 @@ enum err_code metrics_get_answer(struct call *call, struct err *err)
     counters_text(call, COUNTERS_WORLD, &numbers);
     put_revisions(call);
     put_names(call);
-    put_changes(call, &numbers.world);
+    put_histogram(
+        call, "kota_change_duration_seconds",
+        "Time from the writer's queue until changes were durable and published, or refused.",
+        COUNTS(numbers.world.change_count), 64e-6, numbers.world.change_us_sum);
     if (numbers.has_store) {
         counters_text(call, COUNTERS_STORE, &numbers);
-        put_commits(call, &numbers.store);
+        put_histogram(call, "kota_store_commit_duration_seconds", "Time that COMMIT took.",
+                      COUNTS(numbers.store.commit_count), 64e-6, numbers.store.commit_us_sum);
     }
     if (numbers.is_shared) {
         counters_text(call, COUNTERS_CLUSTER, &numbers);
-        put_append(call, &numbers.log);
+        put_histogram(call, "kota_cluster_append_duration_seconds",
+                      "Time until the shared log had acknowledged an append, or refused it.",
+                      COUNTS(numbers.log.append_count), 64e-6, numbers.log.append_us_sum);
     }
     counters_text(call, COUNTERS_TILES, &numbers);
     counters_text(call, COUNTERS_LIGHTS, &numbers);

@@ -12,6 +12,7 @@
  */
 #include "api/calls.h"
 
+#include "api/answer/file.h"
 #include "api/options.h"
 #include "api/tile_cache.h"
 
@@ -144,10 +145,8 @@ API_HANDLER(models_get, 0, CALL_NEEDS_NOTHING)
 
 enum err_code model_get_answer(struct call *call, struct err *err)
 {
-    const struct span match = http_request_header(call->request, "if-none-match");
     const struct model *model;
     char id[WORLD_ID_MAX + 1], hash[2 * MODEL_HASH_BYTES + 1], tag[sizeof hash + 2];
-    char *room;
 
     if (call_param_id(call, 0, "model", ERR_MODEL_UNKNOWN, id, err) ||
         options_open_query(call, NULL, err))
@@ -157,18 +156,9 @@ enum err_code model_get_answer(struct call *call, struct err *err)
         return err_set_at(err, ERR_MODEL_UNKNOWN, "model", "there is no model %s", id);
     hash_text(model, hash);
     snprintf(tag, sizeof tag, "\"%s\"", hash);
-    call_header(call, "ETag", "%s", tag);
-    call_header(call, "Cache-Control", "no-cache");
-    if (tile_tag_matches(match.at, match.length, tag)) {
-        call_status(call, 304);
+    if (answer_is_known(call, tag, "no-cache"))
         return ERR_OK;
-    }
-    room = call->out.sink.reserve(call->out.sink.to, model->length);
-    if (!room)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a model of %zu bytes", model->length);
-    memcpy(room, model->bytes, model->length);
-    call->out.sink.advance(call->out.sink.to, model->length);
     call_content_type(call, "model/obj");
-    return ERR_OK;
+    return answer_append(call, model->bytes, model->length, err);
 }
 API_HANDLER(model_get, 1, CALL_NEEDS_NOTHING)

@@ -124,10 +124,8 @@ static void patch_ended(void *context, enum http_stream_end reason)
 static enum err_code decode_seen(const struct call *call, const struct patch_report *report,
                                  uint64_t *seen, struct err *err)
 {
-    struct span header = {NULL, 0};
+    struct span header = call_request_header(call, "last-event-id");
 
-    if (call->request)
-        header = http_request_header(call->request, "last-event-id");
     if (header.at && !span_count(header, seen))
         return err_set_at(err, ERR_BAD_INPUT, "Last-Event-ID",
                           "Last-Event-ID is no id of an event: a whole number was expected");

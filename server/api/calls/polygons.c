@@ -184,18 +184,11 @@ static enum err_code decode_json(struct call *call, struct polygon_edit *edit, b
 
 /* ---- OBJ ------------------------------------------------------------------------------------- */
 
-static struct span query_of(const struct call *call, const char *name)
-{
-    for (size_t i = 0; i < call->query_count; i++)
-        if (span_equals(call->query[i].name, name))
-            return call->query[i].value;
-    return (struct span){NULL, 0};
-}
-
 static enum err_code decode_removed_query(const struct call *call, struct polygon_edit *edit,
                                           struct err *err)
 {
-    struct span rest = query_of(call, "remove");
+    const struct http_query_item *query = call_query(call, "remove");
+    struct span rest = query ? query->value : (struct span){NULL, 0};
     size_t commas = 0;
 
     for (size_t i = 0; i < rest.length; i++)

@@ -284,7 +284,7 @@ static enum err_code send_coded(struct call *call, const struct samples_request 
             return err->code;
         answer_keep(call, entry);
     }
-    if (answer_append(call, entry, err) == ERR_OK)
+    if (answer_append(call, entry->bytes, entry->length, err) == ERR_OK)
         coding_headers(call, &r->coding);
     tile_entry_unref(entry);
     return err->code;
@@ -308,7 +308,7 @@ static enum err_code answer(struct call *call, struct samples_request *r, struct
     const struct sample_rect *rect = &r->window.rect;
 
     make_tag(r);
-    if (answer_is_known(call, r->tag))
+    if (answer_is_known(call, r->tag, "no-cache"))
         return ERR_OK;
     call_content_type(call, forms[r->format].media_type);
     call_header(call, "Kota-Rect", "%u,%u,%u,%u", rect->column, rect->row, rect->cols, rect->rows);

@@ -14,6 +14,7 @@
 #include "api/calls.h"
 
 #include "api/answer/coding.h"
+#include "api/answer/file.h"
 #include "api/options.h"
 #include "api/tile_cache.h"
 
@@ -86,8 +87,7 @@ static enum err_code decode(struct call *call, struct tile_request *out, struct 
     out->field = layer->field;
     out->format = (enum tile_format)format;
     out->place.kind = (enum block_kind)kind;
-    if (call->request)
-        out->match = http_request_header(call->request, "if-none-match");
+    out->match = call_request_header(call, "if-none-match");
     if (check_place(out, err))
         return err->code;
     return coding_choose(call, BLOCK_SAMPLES * sizeof(float), format != TILE_F32,
@@ -121,20 +121,6 @@ static struct tile_key key_of(const struct tile_request *tile)
     return key;
 }
 
-/* The encoded block in its coding, in *image. */
-static enum err_code pack(const struct tile_request *tile, struct tile_image *image,
-                          struct err *err)
-{
-    struct raster_bytes plain = image->bytes;
-
-    if (tile->coding.content == CODING_IDENTITY)
-        return ERR_OK;
-    if (coding_pack(&tile->coding, plain.at, plain.length, BLOCK_SIDE, BLOCK_SIDE, &image->bytes,
-                    err) == ERR_OK)
-        free(plain.at);
-    return err->code;
-}
-
 /* Reads the block; encodes it too unless its tag is among those that the client holds. */
 static struct tile_entry *make(const struct tile_request *tile, const struct tile_key *key,
                                struct err *err)
@@ -154,7 +140,8 @@ static struct tile_entry *make(const struct tile_request *tile, const struct til
         entry = tile_entry_create(key, tag, NULL, err);
     else if (tile_image_encode(tile->format, BLOCK_SIDE, BLOCK_SIDE, block, &image, err) ==
                  ERR_OK &&
-             pack(tile, &image, err) == ERR_OK)
+             coding_pack_in_place(&tile->coding, BLOCK_SIDE, BLOCK_SIDE, &image.bytes, err) ==
+                 ERR_OK)
         entry = tile_entry_create(key, tag, &image, err);
     free(image.bytes.at);
     free(block);
@@ -164,26 +151,15 @@ static struct tile_entry *make(const struct tile_request *tile, const struct til
 static enum err_code send(struct call *call, const struct tile_request *tile,
                           const struct tile_entry *entry, struct err *err)
 {
-    char *room;
-
-    call_header(call, "ETag", "%s", entry->tag);
-    call_header(call, "Cache-Control", "no-cache");
-    if (tile_tag_matches(tile->match.at, tile->match.length, entry->tag)) {
-        call_status(call, 304);
+    if (answer_is_known(call, entry->tag, "no-cache"))
         return ERR_OK;
-    }
     coding_headers(call, &tile->coding);
     if (entry->codes.scale_m > 0) {
         call_header(call, "Kota-Offset", "%.17g", entry->codes.offset_m);
         call_header(call, "Kota-Scale", "%.17g", entry->codes.scale_m);
     }
-    room = call->out.sink.reserve(call->out.sink.to, entry->length);
-    if (!room)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a tile");
-    memcpy(room, entry->bytes, entry->length);
-    call->out.sink.advance(call->out.sink.to, entry->length);
     call_content_type(call, entry->media_type);
-    return ERR_OK;
+    return answer_append(call, entry->bytes, entry->length, err);
 }
 
 enum err_code tile_get_answer(struct call *call, struct err *err)

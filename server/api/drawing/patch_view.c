@@ -9,6 +9,7 @@
  */
 #include "api/calls.h"
 
+#include "api/answer/file.h"
 #include "api/drawing/camera_decode.h"
 #include "api/options.h"
 #include "api/calls/patches.h"
@@ -135,7 +136,6 @@ enum err_code patch_view_get_answer(struct call *call, struct err *err)
     struct camera camera;
     struct raster_bytes png = {0};
     struct patch_report *report;
-    char *room;
 
     if (options_open_query(call, names, err) ||
         option_integer(call, "width", VIEW_SIDE_MIN, VIEW_SIDE_MAX, &width, err) ||
@@ -167,13 +167,7 @@ enum err_code patch_view_get_answer(struct call *call, struct err *err)
         return err->code;
     call_content_type(call, "image/png");
     call_header(call, "Cache-Control", "no-store");
-    room = call->out.sink.reserve(call->out.sink.to, png.length);
-    if (room) {
-        memcpy(room, png.at, png.length);
-        call->out.sink.advance(call->out.sink.to, png.length);
-    } else {
-        err_set(err, ERR_NO_MEMORY, "no memory for a picture of %zu bytes", png.length);
-    }
+    answer_append(call, png.at, png.length, err);
     free(png.at);
     return err->code;
 }

@@ -107,8 +107,7 @@ static enum err_code decode(struct call *call, enum map_scheme scheme, struct de
         map_decode_numbers(call, last, &out->tile, err) || decode_options(call, ending, out, err) ||
         map_ground_open(call, &out->ground, err))
         return err->code;
-    if (call->request)
-        out->match = http_request_header(call->request, "if-none-match");
+    out->match = call_request_header(call, "if-none-match");
     box = map_tile_box(&out->tile);
     if (is_geodetic || geo_box_meets(&box, &out->ground.box))
         return ERR_OK;
@@ -204,7 +203,7 @@ static enum err_code answer(struct call *call, enum map_scheme scheme, struct er
             return err->code;
         tile_cache_put(cache, entry);
     }
-    map_send(call, entry, dem.v, dem.match, err);
+    map_send(call, entry, dem.v, err);
     tile_entry_unref(entry);
     return err->code;
 }

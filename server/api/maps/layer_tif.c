@@ -241,18 +241,13 @@ static enum err_code refuse_range(struct call *call, const struct tif *tif, stru
 static enum err_code answer_by_headers(struct call *call, struct tif *tif, bool *has_body,
                                        struct err *err)
 {
-    struct span match = http_request_header(call->request, "if-none-match");
-    struct span condition = http_request_header(call->request, "if-range");
+    struct span condition = call_request_header(call, "if-range");
     uint64_t total = tif->layout.total_bytes;
 
-    call_header(call, "ETag", "%s", tif->tag);
-    map_cache_header(call, tif->v);
+    *has_body = !answer_is_known(call, tif->tag, map_cache_control(call, tif->v));
     call_header(call, "Accept-Ranges", "bytes");
-    if (tile_tag_matches(match.at, match.length, tif->tag)) {
-        call_status(call, 304);
-        *has_body = false;
+    if (!*has_body)
         return ERR_OK;
-    }
     if (!condition.at || span_equals(condition, tif->tag))
         decode_range(http_request_header(call->request, "range"), total, tif);
     if (!tif->is_part)

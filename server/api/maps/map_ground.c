@@ -396,25 +396,18 @@ enum err_code map_decode_numbers(struct call *call, struct span last, struct map
 }
 
 enum err_code map_send(struct call *call, const struct tile_entry *entry, uint64_t v,
-                       struct span match, struct err *err)
+                       struct err *err)
 {
-    call_header(call, "ETag", "%s", entry->tag);
-    map_cache_header(call, v);
-    if (tile_tag_matches(match.at, match.length, entry->tag)) {
-        call_status(call, 304);
+    if (answer_is_known(call, entry->tag, map_cache_control(call, v)))
         return ERR_OK;
-    }
     call_content_type(call, entry->media_type);
-    return answer_append(call, entry, err);
+    return answer_append(call, entry->bytes, entry->length, err);
 }
 
-void map_cache_header(struct call *call, uint64_t v)
+const char *map_cache_control(const struct call *call, uint64_t v)
 {
-    bool has_token = call->request && http_request_header(call->request, "authorization").at;
-
     if (v == 0 || v != call->locale->revision)
-        call_header(call, "Cache-Control", "no-cache");
-    else
-        call_header(call, "Cache-Control", "%s, max-age=31536000, immutable",
-                    has_token ? "private" : "public");
+        return "no-cache";
+    return call_request_header(call, "authorization").at ? "private, max-age=31536000, immutable"
+                                                         : "public, max-age=31536000, immutable";
 }

@@ -68,10 +68,10 @@ enum err_code map_decode_numbers(struct call *call, struct span last, struct map
  * The header Cache-Control for an answer that has an ETag. `?v=` of this revision: for ever, for
  * shared caches, too, unless the request brought a token; else with a question each time.
  */
-void map_cache_header(struct call *call, uint64_t v);
+const char *map_cache_control(const struct call *call, uint64_t v);
 
-/* The answer: an entry's bytes, or 304 where `match` (If-None-Match) has its tag; v as above. */
+/* The answer: an entry's bytes, or 304 where If-None-Match has its tag; v as above. */
 enum err_code map_send(struct call *call, const struct tile_entry *entry, uint64_t v,
-                       struct span match, struct err *err);
+                       struct err *err);
 
 #endif

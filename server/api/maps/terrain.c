@@ -170,7 +170,8 @@ static bool has_word(struct span text, const char *word)
 static enum err_code decode(struct call *call, struct terrain *out, struct err *err)
 {
     static const char *const names[] = {"layer", "v", "extensions", NULL};
-    struct span last = call->params[3], accept = {NULL, 0}, wanted = {NULL, 0};
+    struct span last = call->params[3], accept = call_request_header(call, "accept");
+    const struct http_query_item *wanted = call_query(call, "extensions");
     struct geo_box box;
 
     if (last.length <= 8 || memcmp(last.at + last.length - 8, ".terrain", 8) != 0)
@@ -183,18 +184,12 @@ static enum err_code decode(struct call *call, struct terrain *out, struct err *
         map_ground_open(call, &out->ground, err))
         return err->code;
     out->tile.y = map_tile_rows(MAP_QUANTIZED, out->tile.z) - 1 - out->tile.y;
-    if (call->request) {
-        out->match = http_request_header(call->request, "if-none-match");
-        accept = http_request_header(call->request, "accept");
-        coding_accepted(http_request_header(call->request, "accept-encoding"), true,
-                        &out->coding.content);
-    }
-    for (size_t i = 0; i < call->query_count; i++)
-        if (span_equals(call->query[i].name, "extensions"))
-            wanted = call->query[i].value;
-    if (has_word(accept, "octvertexnormals") || has_word(wanted, "octvertexnormals"))
+    out->match = call_request_header(call, "if-none-match");
+    coding_accepted(call_request_header(call, "accept-encoding"), true, &out->coding.content);
+    if (has_word(accept, "octvertexnormals") ||
+        (wanted && has_word(wanted->value, "octvertexnormals")))
         out->extensions |= WITH_NORMALS;
-    if (has_word(accept, "metadata") || has_word(wanted, "metadata"))
+    if (has_word(accept, "metadata") || (wanted && has_word(wanted->value, "metadata")))
         out->extensions |= WITH_METADATA;
     box = map_tile_box(&out->tile);
     if (out->tile.z == 0 || geo_box_meets(&box, &out->ground.box))
@@ -255,18 +250,6 @@ static enum err_code make_image(const struct terrain *terrain, const double *hei
     return quantized_mesh_encode(&mesh, &image->bytes, err);
 }
 
-/* The image in its coding, in its place. */
-static enum err_code pack(const struct coding *coding, struct tile_image *image, struct err *err)
-{
-    struct raster_bytes plain = image->bytes;
-
-    if (coding->content == CODING_IDENTITY)
-        return ERR_OK;
-    if (coding_pack(coding, plain.at, plain.length, 0, 0, &image->bytes, err) == ERR_OK)
-        free(plain.at);
-    return err->code;
-}
-
 /* NULL on an error. */
 static struct tile_entry *make(const struct terrain *terrain, const struct tile_key *key,
                                struct err *err)
@@ -284,7 +267,7 @@ static struct tile_entry *make(const struct terrain *terrain, const struct tile_
         coding_suffix(&terrain->coding, suffix);
         snprintf(form, sizeof form, "terrain%s", suffix);
         tile_tag_of(image.bytes.at, image.bytes.length / 4, 4, form, tag);
-        if (pack(&terrain->coding, &image, err) == ERR_OK)
+        if (coding_pack_in_place(&terrain->coding, 0, 0, &image.bytes, err) == ERR_OK)
             entry = tile_entry_create(key, tag, &image, err);
     }
     free(image.bytes.at);
@@ -317,7 +300,7 @@ enum err_code terrain_get_answer(struct call *call, struct err *err)
     call_header(call, "Vary", "Accept, Accept-Encoding");
     if (!tile_tag_matches(terrain.match.at, terrain.match.length, entry->tag))
         coding_headers(call, &terrain.coding);
-    map_send(call, entry, terrain.v, terrain.match, err);
+    map_send(call, entry, terrain.v, err);
     tile_entry_unref(entry);
     return err->code;
 }

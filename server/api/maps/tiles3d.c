@@ -221,7 +221,6 @@ enum err_code layer_glb_get_answer(struct call *call, struct err *err)
     static const char *const names[] = {"step", "v", NULL};
     struct tile_image image = {.media_type = "model/gltf-binary"};
     const struct tile_key key = {.level = 0}; /* not kept */
-    struct span match = {NULL, 0};
     struct tile_entry *entry = NULL;
     char id[WORLD_ID_MAX + 1], tag[TILE_TAG_BYTES];
     const struct layer *layer;
@@ -237,13 +236,11 @@ enum err_code layer_glb_get_answer(struct call *call, struct err *err)
     if (option_integer(call, "step", 1, HEIGHTFIELD_SIDE_MAX, &step, err) ||
         encode(call, layer, (uint32_t)step, &image.bytes, err))
         return err->code;
-    if (call->request)
-        match = http_request_header(call->request, "if-none-match");
     tile_tag_of(image.bytes.at, image.bytes.length / 4, 4, "glb", tag);
     entry = tile_entry_create(&key, tag, &image, err);
     free(image.bytes.at);
     if (entry)
-        map_send(call, entry, v, match, err);
+        map_send(call, entry, v, err);
     tile_entry_unref(entry);
     return err->code;
 }

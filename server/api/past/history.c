@@ -210,8 +210,7 @@ static enum err_code decode(struct call *call, struct asked *asked, struct err *
         return err->code;
     asked->is_newest_first = order == 1;
     asked->has_layer = asked->layer[0] != '\0';
-    for (size_t i = 0; i < call->query_count; i++)
-        asked->has_rect |= span_equals(call->query[i].name, "rect");
+    asked->has_rect = call_query(call, "rect") != NULL;
     if (!asked->has_rect)
         return ERR_OK;
     if (option_choose_field(call, &layer, err) ||
