@@ -680,6 +680,15 @@ void call_begin_results(struct call *call)
     json_put_array(&call->out, "results");
 }
 
+char *call_open_item(struct call *call, size_t i, size_t bytes)
+{
+    char *at = json_open_room(&call->out, bytes + 1);
+
+    if (at && i > 0)
+        *at++ = ',';
+    return at;
+}
+
 void call_end_results(struct call *call)
 {
     json_end_array(&call->out);

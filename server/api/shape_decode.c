@@ -87,13 +87,11 @@ enum err_code shape_answer_items(struct call *call, shape_answer_fn *answer, voi
         json = json_tape_tree(&call->tape, token);
         if (!json)
             return err_set(err, ERR_NO_MEMORY, "no memory for item %zu", i);
-        at = json_open_room(&call->out, item_bytes);
+        at = call_open_item(call, i, item_bytes);
         if (!at) {
             cJSON_Delete(json);
             break;
         }
-        if (i > 0)
-            *at++ = ',';
         end = answer(call, json, i, options, at, err);
         cJSON_Delete(json);
         if (!end)

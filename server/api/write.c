@@ -305,57 +305,93 @@ enum err_code write_open(struct call *call, const struct write_kind *kind,
 /* ---- to the writer --------------------------------------------------------------------------- */
 
 /* A worker that waits for the writer. */
-struct asked {
-    struct http_reply *reply;
+struct waiting {
+    void (*take)(void *to, const struct world_outcome *outcome);
+    void *to;
     pthread_mutex_t mutex;
     pthread_cond_t cond;
-    bool is_done, is_known;
+    bool is_done;
     struct err err;
 };
 
-/* On the writer's thread. The waiting thread touches the reply only afterwards. */
-static void asked_done(void *context, const struct world_outcome *outcome)
+/* On the writer's thread. */
+static void waiting_done(void *context, const struct world_outcome *outcome)
 {
-    struct asked *asked = context;
+    struct waiting *waiting = context;
 
-    pthread_mutex_lock(&asked->mutex);
-    asked->is_known = outcome->answer != NULL;
+    pthread_mutex_lock(&waiting->mutex);
     if (outcome->code != ERR_OK)
-        asked->err = *outcome->err;
-    else if (asked->is_known)
-        send_kept(asked->reply, outcome, &asked->err);
-    asked->is_done = true;
-    pthread_cond_signal(&asked->cond);
-    pthread_mutex_unlock(&asked->mutex);
+        waiting->err = *outcome->err;
+    else
+        waiting->take(waiting->to, outcome);
+    waiting->is_done = true;
+    pthread_cond_signal(&waiting->cond);
+    pthread_mutex_unlock(&waiting->mutex);
+}
+
+enum err_code write_wait(struct call *call, struct world_change *change,
+                         void (*take)(void *to, const struct world_outcome *outcome), void *to,
+                         struct err *err)
+{
+    struct waiting waiting = {.take = take,
+                              .to = to,
+                              .mutex = PTHREAD_MUTEX_INITIALIZER,
+                              .cond = PTHREAD_COND_INITIALIZER};
+
+    change->done = waiting_done;
+    change->context = &waiting;
+    if (world_submit(call->api->world, change, err))
+        return err->code;
+    pthread_mutex_lock(&waiting.mutex);
+    while (!waiting.is_done)
+        pthread_cond_wait(&waiting.cond, &waiting.mutex);
+    pthread_mutex_unlock(&waiting.mutex);
+    pthread_cond_destroy(&waiting.cond);
+    pthread_mutex_destroy(&waiting.mutex);
+    *err = waiting.err;
+    return err->code;
+}
+
+struct world_change write_question(const struct world_change *change)
+{
+    struct world_change question = {.kind = WORLD_FIND_OP};
+
+    memcpy(question.op_id, change->op_id, sizeof question.op_id);
+    memcpy(question.request, change->request, sizeof question.request);
+    return question;
+}
+
+struct repeat {
+    struct http_reply *reply; /* not touched meanwhile by the thread that waits */
+    bool is_known;
+    struct err err;
+};
+
+static void repeat_take(void *to, const struct world_outcome *outcome)
+{
+    struct repeat *repeat = to;
+
+    repeat->is_known = outcome->answer != NULL;
+    if (repeat->is_known)
+        send_kept(repeat->reply, outcome, &repeat->err);
 }
 
 enum err_code write_repeat(struct call *call, const struct write_kind *kind,
                            const struct world_change *change, bool *is_answered, struct err *err)
 {
-    struct world_change question = {.kind = WORLD_FIND_OP, .done = asked_done};
-    struct asked asked = {
-        .reply = call->reply, .mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+    struct world_change question = write_question(change);
+    struct repeat repeat = {.reply = call->reply};
 
     *is_answered = false;
     if (change->op_id[0] == '\0')
         return ERR_OK;
-    memcpy(question.op_id, change->op_id, sizeof question.op_id);
-    memcpy(question.request, change->request, sizeof question.request);
-    question.context = &asked;
-    if (world_submit(call->api->world, &question, err))
+    if (write_wait(call, &question, repeat_take, &repeat, err))
         return err->code;
-    pthread_mutex_lock(&asked.mutex);
-    while (!asked.is_done)
-        pthread_cond_wait(&asked.cond, &asked.mutex);
-    pthread_mutex_unlock(&asked.mutex);
-    pthread_cond_destroy(&asked.cond);
-    pthread_mutex_destroy(&asked.mutex);
-    if (asked.err.code != ERR_OK) {
-        *err = asked.err;
-        return err->code;
-    }
-    if (!asked.is_known)
+    if (!repeat.is_known)
         return check_now(call, kind, change, err);
+    *err = repeat.err;
+    if (err->code != ERR_OK)
+        return err->code;
     *is_answered = true;
     call->locale = NULL; /* Kota-Revision is the first answer's */
     return ERR_OK;

@@ -54,6 +54,16 @@ enum err_code write_repeat(struct call *call, const struct write_kind *kind,
                            const struct world_change *change, bool *is_answered, struct err *err);
 
 /*
+ * Submits a change and waits for the writer, on whose thread `take` reads the outcome of one that
+ * was made. Only on a worker. Else the error of the outcome, or of world_submit.
+ */
+enum err_code write_wait(struct call *call, struct world_change *change,
+                         void (*take)(void *to, const struct world_outcome *outcome), void *to,
+                         struct err *err);
+/* Is the key of a change known? A change for write_wait: outcome->answer is then the first one. */
+struct world_change write_question(const struct world_change *change);
+
+/*
  * Submits a change; its outcome becomes the answer: 201 with Location when it made a locale or a
  * layer, 200, 204 without a body, or the error. `import`: the counts of imported polygons, NULL:
  * none. Takes the values of the change (world_drop), and the charge (upload.h), which is released

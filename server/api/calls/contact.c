@@ -134,11 +134,9 @@ static enum err_code answer_points(struct call *call, const struct contact_optio
         if (call_check_budget(call, i, err))
             return err->code;
         locale_contact(&options->choice, point, options->terms.reach, &contacts);
-        at = json_open_room(&call->out, POINT_BYTES);
+        at = call_open_item(call, i, POINT_BYTES);
         if (!at)
             break;
-        if (i > 0)
-            *at++ = ',';
         json_close_room(&call->out, encode_point(at, options, point, &contacts));
     }
     call_end_results(call);

@@ -85,11 +85,9 @@ enum err_code contains_post_answer(struct call *call, struct err *err)
             return err->code;
         contained =
             locale_contains(&choice, (struct vec3){p[0], p[1], p[2]}, &has_floor, &has_ceiling);
-        at = json_open_room(&call->out, ITEM_BYTES);
+        at = call_open_item(call, i, ITEM_BYTES);
         if (!at)
             break;
-        if (i > 0)
-            *at++ = ',';
         json_close_room(&call->out, encode(at, contained, has_floor, has_ceiling));
     }
     call_end_results(call);

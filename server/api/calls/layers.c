@@ -220,12 +220,9 @@ static enum err_code quadtree_of_mesh(struct call *call, const struct layer *lay
         json_begin_object(w);
         json_put_integer(w, "depth", leaves[i].depth);
         json_put_integer(w, "polygons", leaves[i].polygons);
-        json_put_array(w, "bounds");
-        json_number(w, leaves[i].x_min);
-        json_number(w, leaves[i].y_min);
-        json_number(w, leaves[i].x_max);
-        json_number(w, leaves[i].y_max);
-        json_end_array(w);
+        json_put_numbers(
+            w, "bounds",
+            (double[]){leaves[i].x_min, leaves[i].y_min, leaves[i].x_max, leaves[i].y_max}, 4);
         json_end_object(w);
     }
     json_end_array(w);

@@ -125,11 +125,9 @@ enum err_code los_post_answer(struct call *call, struct err *err)
             return err->code;
         is_visible = locale_line_of_sight(&choice, (struct vec3){p[0], p[1], p[2]},
                                           (struct vec3){p[3], p[4], p[5]}, &blocker);
-        at = json_open_room(&call->out, ITEM_BYTES);
+        at = call_open_item(call, i, ITEM_BYTES);
         if (!at)
             break;
-        if (i > 0)
-            *at++ = ',';
         json_close_room(&call->out, encode(at, is_visible, &blocker));
     }
     call_end_results(call);

@@ -158,6 +158,14 @@ static enum err_code answer_again(struct call *call, enum sand_order_kind kind, 
     return err->code;
 }
 
+/* The first answer to a known key (taken), or the order. */
+static enum err_code finish(struct call *call, struct sand_order *order, struct patch_report *again,
+                            struct err *err)
+{
+    return again ? answer_again(call, order->kind, false, again, err)
+                 : submit_order(call, order, false, false, err);
+}
+
 /* ---- which patch ----------------------------------------------------------------------------- */
 
 static enum err_code need_sand(const struct call *call, struct err *err)
@@ -393,8 +401,7 @@ enum err_code patch_delete_answer(struct call *call, struct err *err)
     snprintf(below, sizeof below, "patches/%llu", (unsigned long long)order.number);
     if (err->code || open_write(call, "DELETE", below, &order, &again, err))
         return err->code;
-    return again ? answer_again(call, order.kind, false, again, err)
-                 : submit_order(call, &order, false, false, err);
+    return finish(call, &order, again, err);
 }
 API_HANDLER(patch_delete, 2, CALL_NEEDS_NOTHING)
 
@@ -417,9 +424,7 @@ enum err_code patch_bodies_post_answer(struct call *call, struct err *err)
     if (err->code == ERR_OK && !again)
         patch_body_decode(call, report, &order.body, err);
     patch_report_unref(report);
-    if (again)
-        return answer_again(call, order.kind, false, again, err);
-    return err->code == ERR_OK ? submit_order(call, &order, false, false, err) : err->code;
+    return again || err->code == ERR_OK ? finish(call, &order, again, err) : err->code;
 }
 API_HANDLER(patch_bodies_post, 2, CALL_NEEDS_NOTHING)
 
@@ -458,13 +463,10 @@ enum err_code patch_body_patch_answer(struct call *call, struct err *err)
     struct sand_order order = {.kind = SAND_PUSH};
     struct patch_report *again = NULL;
 
-    if (open_body(call, "PATCH", &order, &again, err))
+    if (open_body(call, "PATCH", &order, &again, err) ||
+        (!again && patch_push_decode(call, &order.push, err)))
         return err->code;
-    if (again)
-        return answer_again(call, order.kind, false, again, err);
-    return patch_push_decode(call, &order.push, err)
-               ? err->code
-               : submit_order(call, &order, false, false, err);
+    return finish(call, &order, again, err);
 }
 API_HANDLER(patch_body_patch, 3, CALL_NEEDS_NOTHING)
 
@@ -475,7 +477,6 @@ enum err_code patch_body_delete_answer(struct call *call, struct err *err)
 
     if (options_open_query(call, NULL, err) || open_body(call, "DELETE", &order, &again, err))
         return err->code;
-    return again ? answer_again(call, order.kind, false, again, err)
-                 : submit_order(call, &order, false, false, err);
+    return finish(call, &order, again, err);
 }
 API_HANDLER(patch_body_delete, 3, CALL_NEEDS_NOTHING)

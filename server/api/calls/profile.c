@@ -132,11 +132,9 @@ enum err_code profile_post_answer(struct call *call, struct err *err)
         char *at;
 
         heightfield_height(layer->field, xy, interpolation, &ground);
-        at = json_open_room(&call->out, SAMPLE_BYTES);
+        at = call_open_item(call, i, SAMPLE_BYTES);
         if (!at)
             break;
-        if (i > 0)
-            *at++ = ',';
         json_close_room(&call->out, encode(at, distance_m, xy, &ground));
     }
     call_end_results(call);

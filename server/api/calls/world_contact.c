@@ -100,11 +100,9 @@ static enum err_code answer_points(struct call *call, const struct contact_terms
         if (call_check_budget(call, i, err) || last_locales_next(&last, &last_locale, err))
             return err->code;
         snapshot_contact(call->snapshot, point, last_locale, terms->reach, &located, &contacts);
-        at = json_open_room(&call->out, POINT_BYTES);
+        at = call_open_item(call, i, POINT_BYTES);
         if (!at)
             break;
-        if (i > 0)
-            *at++ = ',';
         at = encode_point(at, terms, point, &located, &contacts);
         if (last.is_unknown)
             at = JSON_RAW(at, ",\"hint\":\"unknown\"");

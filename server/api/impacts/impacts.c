@@ -34,7 +34,6 @@
 #include "sand/impact/fates.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,23 +253,17 @@ API_HANDLER(impact_get, 2, CALL_NEEDS_LOCALE)
 
 /* What the writer says of a change; the waiting thread reads it. */
 struct written {
-    pthread_mutex_t mutex;
-    pthread_cond_t cond;
-    bool is_done, is_repeat;
+    bool is_repeat;
     uint64_t revision;
     struct locale *before, *after; /* references, NULL of a repeat */
     struct sample_rect rect;
-    struct err err;
 };
 
 /* On the writer's thread. */
-static void written_done(void *context, const struct world_outcome *outcome)
+static void written_take(void *to, const struct world_outcome *outcome)
 {
-    struct written *written = context;
+    struct written *written = to;
 
-    pthread_mutex_lock(&written->mutex);
-    if (outcome->code != ERR_OK)
-        written->err = *outcome->err;
     written->is_repeat = outcome->answer != NULL;
     written->revision = outcome->revision;
     written->rect = outcome->rect;
@@ -278,9 +271,6 @@ static void written_done(void *context, const struct world_outcome *outcome)
         written->before = locale_ref((struct locale *)(uintptr_t)outcome->before);
         written->after = locale_ref((struct locale *)(uintptr_t)outcome->locale);
     }
-    written->is_done = true;
-    pthread_cond_signal(&written->cond);
-    pthread_mutex_unlock(&written->mutex);
 }
 
 /* The answer that is kept with the key has only the revision: that is the impact's number. */
@@ -290,26 +280,6 @@ static void *kept_answer(void *context, const struct world_outcome *outcome, siz
 
     (void)context;
     return idempotency_record_encode(&record, bytes);
-}
-
-/* Submits a change and waits for the writer. */
-static enum err_code ask_writer(struct call *call, struct world_change *change,
-                                struct written *written, struct err *err)
-{
-    *written =
-        (struct written){.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
-    change->done = written_done;
-    change->context = written;
-    if (world_submit(call->api->world, change, err))
-        return err->code;
-    pthread_mutex_lock(&written->mutex);
-    while (!written->is_done)
-        pthread_cond_wait(&written->cond, &written->mutex);
-    pthread_mutex_unlock(&written->mutex);
-    pthread_cond_destroy(&written->cond);
-    pthread_mutex_destroy(&written->mutex);
-    *err = written->err;
-    return err->code;
 }
 
 /*
@@ -337,7 +307,7 @@ static enum err_code make_crater(struct call *call, struct impact *impact,
     change->answer = kept_answer;
     memcpy(change->layer_id, impact->layer, sizeof change->layer_id);
     snprintf(change->source, sizeof change->source, "%s", SOURCE);
-    return ask_writer(call, change, written, err);
+    return write_wait(call, change, written_take, written, err);
 }
 
 /* ---- granules -------------------------------------------------------------------------------- */
@@ -489,16 +459,14 @@ static enum err_code give_repeat(struct call *call, const char *locale, uint64_t
 static enum err_code answer_repeat(struct call *call, const struct world_change *change,
                                    bool *is_answered, struct err *err)
 {
-    struct world_change question = {.kind = WORLD_FIND_OP};
-    struct written written;
+    struct world_change question = write_question(change);
+    struct written written = {.is_repeat = false};
     bool is_waiting = false;
 
     *is_answered = false;
     if (change->op_id[0] == '\0')
         return ERR_OK;
-    memcpy(question.op_id, change->op_id, sizeof question.op_id);
-    memcpy(question.request, change->request, sizeof question.request);
-    if (ask_writer(call, &question, &written, err) || !written.is_repeat)
+    if (write_wait(call, &question, written_take, &written, err) || !written.is_repeat)
         return err->code;
     *is_answered = true;
     if (impact_decode_until(call, &is_waiting, err) == ERR_OK)
@@ -516,7 +484,7 @@ static const struct write_kind impact_write = {
 enum err_code impacts_post_answer(struct call *call, struct err *err)
 {
     struct world_change change = {.layer_id = ""};
-    struct written written;
+    struct written written = {.is_repeat = false};
     struct impact impact;
     bool is_answered;
 

@@ -29,19 +29,6 @@ struct question {
     uint64_t v;
 };
 
-static void numbers(struct json_writer *w, const char *key, const double *values, size_t count)
-{
-    json_put_array(w, key);
-    for (size_t i = 0; i < count; i++)
-        json_number(w, values[i]);
-    json_end_array(w);
-}
-
-static void text(struct json_writer *w, const char *key, const char *value)
-{
-    json_put_string(w, key, value);
-}
-
 /* The options that are not the defaults, after the one that always is there. */
 static void template_of(const struct call *call, const struct question *asked,
                         char out[static BASE_URL_BYTES + 512])
@@ -78,23 +65,24 @@ static void write(struct call *call, const struct question *asked, const struct 
 
     template_of(call, asked, address);
     json_begin_object(w);
-    text(w, "tilejson", "3.0.0");
-    text(w, "name", title);
+    json_put_string(w, "tilejson", "3.0.0");
+    json_put_string(w, "name", title);
     json_put_array(w, "tiles");
     json_string(w, address);
     json_end_array(w);
     json_put_integer(w, "minzoom", 0);
     json_put_integer(w, "maxzoom", zoom);
-    numbers(w, "bounds",
-            (double[]){is_around ? -180 : box.west_deg, fmax(box.south_deg, -MERCATOR_LAT_DEG),
-                       is_around ? 180 : box.east_deg, fmin(box.north_deg, MERCATOR_LAT_DEG)},
-            4);
-    numbers(w, "center", (double[]){middle_lng, middle_lat, zoom > 2 ? zoom - 2 : 0}, 3);
-    text(w, "scheme", "xyz");
+    json_put_numbers(
+        w, "bounds",
+        (double[]){is_around ? -180 : box.west_deg, fmax(box.south_deg, -MERCATOR_LAT_DEG),
+                   is_around ? 180 : box.east_deg, fmin(box.north_deg, MERCATOR_LAT_DEG)},
+        4);
+    json_put_numbers(w, "center", (double[]){middle_lng, middle_lat, zoom > 2 ? zoom - 2 : 0}, 3);
+    json_put_string(w, "scheme", "xyz");
     json_put_integer(w, "tileSize", 256);
     if (!asked->style)
-        text(w, "encoding", encodings[asked->encoding]);
-    text(w, "attribution", "");
+        json_put_string(w, "encoding", encodings[asked->encoding]);
+    json_put_string(w, "attribution", "");
     json_put_integer(w, "revision", locale->revision);
     json_end_object(w);
 }

@@ -72,16 +72,10 @@ static struct matrix to_earth(const struct geo_map *map, struct vec2 middle)
 
 static void write_transform(struct json_writer *w, const struct matrix *m)
 {
-    const struct vec3 columns[] = {m->x, m->y, m->z, m->at};
+    const double values[] = {m->x.x, m->x.y, m->x.z, 0, m->y.x,  m->y.y,  m->y.z,  0,
+                             m->z.x, m->z.y, m->z.z, 0, m->at.x, m->at.y, m->at.z, 1};
 
-    json_put_array(w, "transform");
-    for (int i = 0; i < 4; i++) {
-        json_number(w, columns[i].x);
-        json_number(w, columns[i].y);
-        json_number(w, columns[i].z);
-        json_number(w, i == 3);
-    }
-    json_end_array(w);
+    json_put_numbers(w, "transform", values, 16);
 }
 
 static void write_box(struct json_writer *w, const struct box3 *box)
@@ -92,10 +86,7 @@ static void write_box(struct json_writer *w, const struct box3 *box)
                              0,        half.y,   0,        0,      0, half.z};
 
     json_put_object(w, "boundingVolume");
-    json_put_array(w, "box");
-    for (int i = 0; i < 12; i++)
-        json_number(w, values[i]);
-    json_end_array(w);
+    json_put_numbers(w, "box", values, 12);
     json_end_object(w);
 }
 
@@ -118,10 +109,9 @@ static void write_child(struct call *call, const struct layer *layer)
     write_box(w, &box);
     json_put_number(w, "geometricError", 0);
     json_put_object(w, "content");
-    json_key(w, "uri");
     snprintf(uri, sizeof uri, "%s.glb?v=%llu%s", layer->id,
              (unsigned long long)call->locale->revision, earlier);
-    json_string(w, uri);
+    json_put_string(w, "uri", uri);
     json_end_object(w);
     json_end_object(w);
 }
