@@ -160,7 +160,7 @@ void call_begin_answer(struct call *call);
 char *call_open_answer(struct call *call, size_t bytes);
 /* The same, then `"results":[`; and its end. */
 void call_begin_results(struct call *call);
-/* Room for item i of them, after the comma before it; the end goes to json_close_room. NULL: none. */
+/* Room for item i of them, after its comma; the end goes to json_close_room. NULL: no memory. */
 char *call_open_item(struct call *call, size_t i, size_t bytes);
 void call_end_results(struct call *call);
 
