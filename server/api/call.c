@@ -114,7 +114,7 @@ static enum err_code call_open(struct call *call, struct http_request *request,
                             "the query has %zu parameters, the most is %d", count, CALL_QUERY_MAX);
     call->may_have_note = api_is_write(call->api, http_request_route(request));
     for (size_t i = 0; i < count; i++)
-        call_add_query(call, items[i]);
+        call->query[call->query_count++] = items[i];
     for (size_t i = 0; i < param_count; i++)
         call->params[i] = http_request_param(request, i);
     return call_pattern_has_locale(http_request_route(request)->pattern) ? ERR_OK

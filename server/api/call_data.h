@@ -26,7 +26,6 @@ struct call {
     struct span body, media_type;
     const uint8_t *body_hash; /* of a body that was not buffered; NULL: of body */
     size_t query_count;       /* of query */
-    uint32_t query_initials;  /* bit c % 32 for each first letter c of a name in query */
     /* The body, once options_open… has read it; both freed by call_close. */
     cJSON *json;
     struct json_tape tape;    /* its long arrays, by options_open_batch */
@@ -56,14 +55,6 @@ static inline const struct api_limits *call_limits(const struct call *call)
 static inline struct span call_request_header(const struct call *call, const char *name)
 {
     return call->request ? http_request_header(call->request, name) : (struct span){NULL, 0};
-}
-
-/* One more item of the query; there must be room for it. */
-static inline void call_add_query(struct call *call, struct http_query_item item)
-{
-    call->query[call->query_count++] = item;
-    if (item.name.length > 0)
-        call->query_initials |= (uint32_t)1 << (item.name.at[0] & 31);
 }
 
 #endif

@@ -224,13 +224,7 @@ enum err_code option_batch(struct call *call, const struct json_shape *shape,
     return call_take_items(call, count, err);
 }
 
-/* Most options are absent: is there a body, or a name in the query with this initial? */
-static inline bool may_be_given(const struct call *call, const char *name)
-{
-    return call->json || call->query_initials >> (name[0] & 31) & 1;
-}
-
-static inline const struct http_query_item *find_in_query(const struct call *call, const char *name)
+static const struct http_query_item *find_in_query(const struct call *call, const char *name)
 {
     for (size_t i = 0; i < call->query_count; i++)
         if (is_named(call->query[i].name, name))
@@ -238,24 +232,14 @@ static inline const struct http_query_item *find_in_query(const struct call *cal
     return NULL;
 }
 
-static enum err_code find_in_body(const struct call *call, const char *name, struct found *out,
-                                  struct err *err)
+static enum err_code find(const struct call *call, const char *name, struct found *out,
+                          struct err *err)
 {
-    out->json = json_given(call->json, name);
-    if (out->json && out->query)
-        return err_set_at(err, ERR_BAD_INPUT, name, "%s is given in the query and in the body",
-                          name);
-    return ERR_OK;
-}
-
-static inline enum err_code find(const struct call *call, const char *name, struct found *out,
-                                 struct err *err)
-{
-    *out = (struct found){NULL, NULL};
-    if (!may_be_given(call, name))
-        return ERR_OK;
-    out->query = find_in_query(call, name);
-    return call->json ? find_in_body(call, name, out, err) : ERR_OK;
+    *out =
+        (struct found){call->json ? json_given(call->json, name) : NULL, find_in_query(call, name)};
+    return out->json && out->query ? err_set_at(err, ERR_BAD_INPUT, name,
+                                                "%s is given in the query and in the body", name)
+                                   : ERR_OK;
 }
 
 /* Names the place of an error: a JSON pointer or a parameter's name. */
@@ -376,12 +360,8 @@ static bool as_string(struct span value, char *text, size_t size, cJSON *out)
     return true;
 }
 
-/*
- * Not inlined into option_word, which most calls leave early: this one has a buffer on the stack.
- */
-__attribute__((noinline)) static enum err_code read_word(struct call *call, const char *name,
-                                                         const char *const *words, int *out,
-                                                         struct err *err)
+enum err_code option_word(struct call *call, const char *name, const char *const *words, int *out,
+                          struct err *err)
 {
     struct found found;
     cJSON string;
@@ -396,12 +376,6 @@ __attribute__((noinline)) static enum err_code read_word(struct call *call, cons
     if (json_get_word(found.json ? found.json : &string, words, out, err))
         return at(err, &found, name);
     return ERR_OK;
-}
-
-enum err_code option_word(struct call *call, const char *name, const char *const *words, int *out,
-                          struct err *err)
-{
-    return may_be_given(call, name) ? read_word(call, name, words, out, err) : ERR_OK;
 }
 
 enum err_code option_hits(struct call *call, const char *const *modes, int *mode, size_t *hits_max,
@@ -545,9 +519,8 @@ static enum err_code words_of_array(const cJSON *array, const char *name, const 
     return ERR_OK;
 }
 
-__attribute__((noinline)) static enum err_code read_words(struct call *call, const char *name,
-                                                          const char *const *words, unsigned *bits,
-                                                          struct err *err)
+enum err_code option_words(struct call *call, const char *name, const char *const *words,
+                           unsigned *bits, struct err *err)
 {
     struct found found;
     unsigned read = 0;
@@ -571,12 +544,6 @@ __attribute__((noinline)) static enum err_code read_words(struct call *call, con
     }
     *bits = read;
     return ERR_OK;
-}
-
-enum err_code option_words(struct call *call, const char *name, const char *const *words,
-                           unsigned *bits, struct err *err)
-{
-    return may_be_given(call, name) ? read_words(call, name, words, bits, err) : ERR_OK;
 }
 
 enum err_code option_layer(struct call *call, char out[static WORLD_ID_MAX + 1], struct err *err)
@@ -622,7 +589,7 @@ enum err_code option_id(struct call *call, const char *name, char out[static WOR
  * An error of world/ about a choice points to the member of a body; without one the option was in
  * the query.
  */
-static inline enum err_code chosen(const struct call *call, enum err_code code, struct err *err)
+static enum err_code chosen(const struct call *call, enum err_code code, struct err *err)
 {
     struct found found;
     struct err ignored;
@@ -643,9 +610,7 @@ enum err_code option_choose(struct call *call, struct layer_choice *out, struct 
                   err);
 }
 
-__attribute__((noinline)) static enum err_code choose_named_ground(struct call *call,
-                                                                   struct layer_choice *out,
-                                                                   struct err *err)
+enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err)
 {
     char layer[WORLD_ID_MAX + 1];
 
@@ -653,13 +618,6 @@ __attribute__((noinline)) static enum err_code choose_named_ground(struct call *
         return err->code;
     return chosen(
         call, locale_choose_ground(call->locale, layer[0] != '\0' ? layer : NULL, out, err), err);
-}
-
-enum err_code option_choose_ground(struct call *call, struct layer_choice *out, struct err *err)
-{
-    if (may_be_given(call, "layer"))
-        return choose_named_ground(call, out, err);
-    return chosen(call, locale_choose_ground(call->locale, NULL, out, err), err);
 }
 
 enum err_code option_choose_field(struct call *call, const struct layer **out, struct err *err)

@@ -476,7 +476,7 @@ static enum err_code query_split(char *query, const char *path, struct call *cal
             return err_set(err, ERR_BAD_INPUT, "more than %d options", CALL_QUERY_MAX);
         q.value = equals ? percent_decode(equals + 1, strlen(equals + 1)) : (struct span){"", 0};
         q.name = percent_decode(item, length);
-        call_add_query(call, q);
+        call->query[call->query_count++] = q;
     }
     return options_open_query(call, upload_names(format.kind), err);
 }

@@ -176,7 +176,7 @@ static inline void api_test_query(char *copy, struct call *call)
         struct span value = equals ? (struct span){equals + 1, strlen(equals + 1)}
                                    : (struct span){item + length, 0};
 
-        call_add_query(call, (struct http_query_item){{item, length}, value});
+        call->query[call->query_count++] = (struct http_query_item){{item, length}, value};
     }
 }
 

@@ -64,7 +64,7 @@ static enum err_code open_form(struct call *call, struct err *err)
             return err->code;
         copy += item.value.length;
         if (item.name.length > 0)
-            call_add_query(call, item);
+            call->query[call->query_count++] = item;
         at = next ? next + 1 : NULL;
     }
     return options_open_query(call, names, err);
