@@ -1,8 +1,7 @@
 /*
  * Encoding of answers: see answer.h.
  *
- * The head is written straight into the connection's output chunk. The start that the answers of
- * one second and type share, from the status line on, is cached as one block. A body up to
+ * The head is written straight into the output chunk of the connection. A body up to
  * COPY_BYTES is copied after it into the same chunk, so that pipelined answers leave in one write;
  * a larger one keeps its memory and changes owner.
  *
@@ -43,7 +42,6 @@ static void refresh_date(struct http_loop *loop)
     if (now.tv_sec == loop->date_second && loop->date_length)
         return;
     loop->date_second = now.tv_sec;
-    loop->answer_start.length = 0;
     gmtime_r(&now.tv_sec, &tm);
     loop->date_length = (size_t)snprintf(
         loop->date, sizeof loop->date, "Date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n",
@@ -170,25 +168,6 @@ static void put_start(struct cursor *cursor, const struct http_loop *loop,
     }
 }
 
-/* The same for a 200 whose type, a static string, is that of the last one. */
-static void put_start_again(struct cursor *cursor, struct http_loop *loop,
-                            const struct http_reply *reply)
-{
-    struct http_answer_start *start = &loop->answer_start;
-    char *begin = cursor->at;
-
-    if (start->length && start->type == reply->content_type) {
-        put(cursor, start->bytes, start->length);
-        return;
-    }
-    put_start(cursor, loop, reply, true);
-    start->length = (size_t)(cursor->at - begin);
-    start->type = reply->content_type;
-    if (start->length > sizeof start->bytes)
-        start->length = 0;
-    memcpy(start->bytes, begin, start->length);
-}
-
 /* Milliseconds with three digits. */
 static void put_duration(struct cursor *cursor, uint64_t us)
 {
@@ -218,10 +197,7 @@ static void put_head(struct cursor *cursor, const struct http_request *request,
     const struct http_reply *reply = &request->reply;
     const struct http_server *server = request->loop->server;
 
-    if (reply->status == 200)
-        put_start_again(cursor, request->loop, reply);
-    else
-        put_start(cursor, request->loop, reply, has_body);
+    put_start(cursor, request->loop, reply, has_body);
     put_timing(cursor, request);
     PUT_LITERAL(cursor, "X-Request-Id: ");
     memcpy(cursor->at, request->id, HTTP_ID_BYTES_MAX); /* of one length, which is quicker */

@@ -58,7 +58,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -84,33 +83,6 @@
 static void connection_update(struct http_connection *connection);
 static void watch(struct http_connection *connection);
 static void set_deadlines(struct http_connection *connection);
-
-/*
- * recv(2) and send(2) past the C library, where they are points at which a thread may be cancelled:
- * with several threads that takes two locked instructions a call. No thread is cancelled here.
- * Sanitizers intercept the library's calls.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
-static ssize_t receive_bytes(int fd, void *out, size_t room)
-{
-    return recv(fd, out, room, MSG_DONTWAIT);
-}
-
-static ssize_t send_bytes(int fd, const void *at, size_t length)
-{
-    return send(fd, at, length, SEND_FLAGS);
-}
-#else
-static ssize_t receive_bytes(int fd, void *out, size_t room)
-{
-    return syscall(SYS_recvfrom, fd, out, room, MSG_DONTWAIT, NULL, NULL);
-}
-
-static ssize_t send_bytes(int fd, const void *at, size_t length)
-{
-    return syscall(SYS_sendto, fd, at, length, SEND_FLAGS, NULL, 0);
-}
-#endif
 
 /* ---- closing --------------------------------------------------------------------------------- */
 
@@ -250,10 +222,10 @@ static inline ssize_t try_write(struct http_connection *connection, size_t most)
     ssize_t written;
 
     do
-        written =
-            chunk == connection->output.tail
-                ? send_bytes(connection->fd, chunk->at, chunk->length < most ? chunk->length : most)
-                : write_many(connection, most);
+        written = chunk == connection->output.tail
+                      ? send(connection->fd, chunk->at, chunk->length < most ? chunk->length : most,
+                             SEND_FLAGS)
+                      : write_many(connection, most);
     while (written < 0 && errno == EINTR);
     return written < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 0 : written;
 }
@@ -413,7 +385,7 @@ static void read_rest(struct http_connection *connection)
 
     http_connection_process_reads(loop);
     while (connection->state != HTTP_CONNECTION_CLOSED && connection->is_reading) {
-        ssize_t length = receive_bytes(connection->fd, loop->read_buffer, HTTP_READ_BYTES);
+        ssize_t length = recv(connection->fd, loop->read_buffer, HTTP_READ_BYTES, MSG_DONTWAIT);
 
         if (length <= 0) {
             take_no_read(connection, length, errno);
@@ -434,7 +406,7 @@ static void read_some(struct http_connection *connection)
 
     if (connection->state == HTTP_CONNECTION_BODY && room > piece)
         room = piece;
-    length = receive_bytes(connection->fd, at, room);
+    length = recv(connection->fd, at, room, MSG_DONTWAIT);
     loop->bulk_count += length >= (ssize_t)PIECE_BYTES_MIN;
     if (length <= 0) {
         take_no_read(connection, length, errno);

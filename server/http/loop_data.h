@@ -59,13 +59,6 @@ struct http_read {
     size_t length;
 };
 
-/* The last start of an answer 200, from its status line to its type. */
-struct http_answer_start {
-    const char *type;
-    size_t length; /* 0: none was made since the date changed */
-    char bytes[1024];
-};
-
 struct http_loop {
     uv_loop_t uv;
     uv_poll_t listeners[HTTP_LISTENERS_MAX];
@@ -112,7 +105,6 @@ struct http_loop {
     time_t date_second;
     char date[40]; /* "Date: …\r\n" */
     size_t date_length;
-    struct http_answer_start answer_start;
     bool is_clock_fresh; /* clock_ns is from when this input was read, or the answer before it */
     char *read_buffer;   /* [HTTP_READ_BYTES] */
     size_t read_bytes;   /* of it, with unprocessed reads */
