@@ -390,12 +390,14 @@ static enum err_code decode_material(const struct call *call, struct patch_start
     return ERR_OK;
 }
 
-static enum err_code decode_deadline(const cJSON *value, double *deadline_s, struct err *err)
+static enum err_code decode_deadline(struct call *call, double *deadline_s, struct err *err)
 {
+    bool is_given;
     double ms;
 
-    if (json_get_number(value, &ms, err))
-        return err_at(err, "/deadline_ms");
+    *deadline_s = INFINITY;
+    if (option_number(call, "deadline_ms", &ms, &is_given, err) || !is_given)
+        return err->code;
     if (!(ms > 0))
         return err_limit_at(err, ERR_BAD_INPUT, "/deadline_ms", 0, ms,
                             "deadline_ms is %g, it must be above 0", ms);
@@ -420,10 +422,9 @@ static enum err_code check_layers(const struct call *call, struct err *err)
 static enum err_code decode_numbers(struct call *call, struct asked *asked,
                                     struct patch_start *start, struct err *err)
 {
-    const cJSON *json = call->json, *value;
+    const cJSON *json = call->json;
+    int fill = 0, mode = 0, leave = -1;
     double center[2];
-    bool is_given;
-    int word = 0;
 
     if (json_get_numbers(json_given(json, "center"), 2, center, err))
         return err_at(err, "/center");
@@ -431,37 +432,19 @@ static enum err_code decode_numbers(struct call *call, struct asked *asked,
     if (json_get_numbers(json_given(json, "size"), 2, asked->size_m, err))
         return err_at(err, "/size");
     asked->depth_m = DEPTH_DEFAULT_M;
-    if (given_numbers(json, "observer", "", 3, (double[3]){0}, &is_given, err))
+    if (option_numbers(call, "observer", 3, (double[3]){0}, NULL, err) ||
+        option_number(call, "depth", &asked->depth_m, NULL, err) ||
+        decode_deadline(call, &asked->deadline_s, err) ||
+        option_integer(call, "seed", 0, (uint64_t)1 << 53, &start->seed, err) ||
+        option_word(call, "scale", scale_words, &asked->scale, err) ||
+        option_word(call, "fill", fill_words, &fill, err) ||
+        option_word(call, "mode", mode_words, &mode, err) ||
+        option_boolean(call, "overflow", &start->overflows, err) ||
+        option_word(call, "leave", leave_words, &leave, err))
         return err->code;
-    value = json_given(json, "depth");
-    if (value && json_get_number(value, &asked->depth_m, err))
-        return err_at(err, "/depth");
-    asked->deadline_s = INFINITY;
-    value = json_given(json, "deadline_ms");
-    if (value && decode_deadline(value, &asked->deadline_s, err))
-        return err->code;
-    value = json_given(json, "seed");
-    if (value && json_get_integer(value, 0, (uint64_t)1 << 53, &start->seed, err))
-        return err_at(err, "/seed");
-    value = json_given(json, "scale");
-    if (value && json_get_word(value, scale_words, &asked->scale, err))
-        return err_at(err, "/scale");
-    value = json_given(json, "fill");
-    if (value && json_get_word(value, fill_words, &word, err))
-        return err_at(err, "/fill");
-    start->fill = word == 1 ? CONVERT_STACKED : CONVERT_PACKED;
-    word = 0;
-    value = json_given(json, "mode");
-    if (value && json_get_word(value, mode_words, &word, err))
-        return err_at(err, "/mode");
-    start->mode = word == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
-    value = json_given(json, "overflow");
-    if (value && json_get_boolean(value, &start->overflows, err))
-        return err_at(err, "/overflow");
-    value = json_given(json, "leave");
-    if (value && json_get_word(value, leave_words, &word, err))
-        return err_at(err, "/leave");
-    start->leaves = value != NULL;
+    start->fill = fill == 1 ? CONVERT_STACKED : CONVERT_PACKED;
+    start->mode = mode == 1 ? CONVERT_OVERWRITE : CONVERT_DIFFERENCE;
+    start->leaves = leave >= 0;
     if (start->leaves && check_layers(call, err))
         return err->code;
     return decode_material(call, start, err);
@@ -976,10 +959,10 @@ enum err_code patch_push_decode(struct call *call, struct patch_push *out, struc
     struct patch_push push = {.has_velocity = false};
 
     if (options_open_json(call, items, NULL, err) ||
-        given_numbers(call->json, "velocity", "", 3, push.velocity, &push.has_velocity, err) ||
-        given_numbers(call->json, "angular_velocity", "", 3, push.angular_velocity,
-                      &push.has_angular_velocity, err) ||
-        given_numbers(call->json, "impulse", "", 3, push.impulse, &push.has_impulse, err))
+        option_numbers(call, "velocity", 3, push.velocity, &push.has_velocity, err) ||
+        option_numbers(call, "angular_velocity", 3, push.angular_velocity,
+                       &push.has_angular_velocity, err) ||
+        option_numbers(call, "impulse", 3, push.impulse, &push.has_impulse, err))
         return err->code;
     if (!push.has_velocity && !push.has_angular_velocity && !push.has_impulse)
         return err_set(err, ERR_BAD_INPUT,

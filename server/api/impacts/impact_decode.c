@@ -153,25 +153,23 @@ static enum err_code land(struct call *call, const struct flight *flight, struct
 static enum err_code take_until(struct call *call, bool *is_waiting, struct err *err)
 {
     static const char *const words[] = {"accepted", "written", NULL};
-    const cJSON *until = json_given(call->json, "until");
     int word = 0;
 
-    if (until && json_get_word(until, words, &word, err))
-        return err_at(err, "/until");
+    if (option_word(call, "until", words, &word, err))
+        return err->code;
     *is_waiting = word == 1;
     return ERR_OK;
 }
 
 static enum err_code take_observer(struct call *call, struct impact *out, struct err *err)
 {
-    const cJSON *observer = json_given(call->json, "observer");
     struct vec3 eye;
+    bool is_given;
 
-    if (!observer)
-        return ERR_OK;
-    if (json_get_vec3(observer, &eye, err))
-        return err_at(err, "/observer");
-    out->observer_m = vec3_length(vec3_sub(eye, out->point));
+    if (option_numbers(call, "observer", 3, &eye.x, &is_given, err))
+        return err->code;
+    if (is_given)
+        out->observer_m = vec3_length(vec3_sub(eye, out->point));
     return ERR_OK;
 }
 

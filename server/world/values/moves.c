@@ -16,6 +16,7 @@
  */
 #include "world/values/moves.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 
 #include <pthread.h>
@@ -103,21 +104,6 @@ static struct entry *entry_find(const struct moves *moves, const char *locale, c
     return entry;
 }
 
-static bool make_room(struct moves *moves)
-{
-    size_t room = moves->room ? 2 * moves->room : 64;
-    struct entry **entries;
-
-    if (moves->count < moves->room)
-        return true;
-    entries = realloc(moves->entries, room * sizeof(struct entry *));
-    if (!entries)
-        return false;
-    moves->entries = entries;
-    moves->room = room;
-    return true;
-}
-
 enum err_code moves_reserve(struct moves *moves, const char *locale, const char *layer,
                             struct err *err)
 {
@@ -128,7 +114,8 @@ enum err_code moves_reserve(struct moves *moves, const char *locale, const char 
         return ERR_OK;
     entry = calloc(1, sizeof *entry);
     pthread_mutex_lock(&moves->mutex);
-    has_room = entry && make_room(moves);
+    has_room = entry && array_reserve((void **)&moves->entries, &moves->room, moves->count + 1,
+                                      sizeof *moves->entries);
     if (has_room) {
         snprintf(entry->event.locale, sizeof entry->event.locale, "%s", locale);
         snprintf(entry->event.layer, sizeof entry->event.layer, "%s", layer);

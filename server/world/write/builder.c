@@ -24,6 +24,7 @@
  */
 #include "world/world_data.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/clock.h"
@@ -173,15 +174,8 @@ static struct entry *entry_add(struct builder *b, const char *locale, const char
 
     if (entry)
         return entry;
-    if (b->count == b->room) {
-        size_t room = b->room ? 2 * b->room : 8;
-        struct entry *grown = realloc(b->entries, room * sizeof *grown);
-
-        if (!grown)
-            return NULL;
-        b->entries = grown;
-        b->room = room;
-    }
+    if (!array_reserve((void **)&b->entries, &b->room, b->count + 1, sizeof *entry))
+        return NULL;
     entry = &b->entries[b->count++];
     *entry = (struct entry){.due_s = 0};
     snprintf(entry->locale, sizeof entry->locale, "%s", locale);

@@ -17,6 +17,7 @@
  */
 #include "world/write/kinds/kind.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "base/clock.h"
 
@@ -53,18 +54,13 @@ static void tombstones_add(struct tombstones *tombstones, const char *locale_id,
             tombstones->dropped = at[0].revision;
         memmove(at, at + 1, --tombstones->count * sizeof *at);
     }
-    if (tombstones->count == tombstones->capacity) {
-        size_t capacity = tombstones->capacity ? 2 * tombstones->capacity : 16;
-
-        at = realloc(at, capacity * sizeof *at);
-        if (!at) {
-            if (revision > tombstones->dropped)
-                tombstones->dropped = revision;
-            return;
-        }
-        tombstones->at = at;
-        tombstones->capacity = capacity;
+    if (!array_reserve((void **)&tombstones->at, &tombstones->capacity, tombstones->count + 1,
+                       sizeof *at)) {
+        if (revision > tombstones->dropped)
+            tombstones->dropped = revision;
+        return;
     }
+    at = tombstones->at;
     snprintf(at[tombstones->count].locale_id, sizeof at->locale_id, "%s", locale_id);
     at[tombstones->count++].revision = revision;
 }
