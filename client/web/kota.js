@@ -772,8 +772,7 @@ export class Kota {
     return (await this.#bytes(`${place(id)}/patches/${n}/view.png`, options)).buffer;
   }
 
-  /** What a camera sees, a PNG. Waits for two minutes unless `timeoutMs` is given: other pictures may
-   * be drawn first. @param {string} id
+  /** What a camera sees, a PNG; waits for two minutes unless `timeoutMs` is given. @param {string} id
    * @param {ReadOptions & {camera: any, size?: [number, number], sun?: any, shadows?: boolean}} question
    * @returns {Promise<ArrayBuffer>} */
   async view(id, question) {
@@ -969,11 +968,12 @@ export class Kota {
       { ...rest, binary: binary ? id : undefined }, this.#ends(options.signal));
   }
 
-  /** States of a patch and poses of its bodies. @param {string} id @param {number} n
-   * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
-   */
+  /** States of a patch and poses of its bodies; with `granules`, values a second, those that moved:
+   * `data.granules` is {count, step, numbers, values}. @param {string} id @param {number} n
+   * @param {FeedOptions & {granules?: number}} [options] @returns {AsyncGenerator<FeedEvent, void, void>} */
   patchEvents(id, n, options = {}) {
-    return feed(this, `${place(id)}/patches/${n}/events`, options, this.#ends(options.signal));
+    const { granules, ...rest } = options;
+    return feed(this, `${place(id)}/patches/${n}/events${query({ granules })}`, rest, this.#ends(options.signal));
   }
   /** Standing questions about a locale; `watchEvents` has their answers.
    * @param {string} id @param {any} questions bodies of calls, each with `ids`

@@ -184,8 +184,34 @@ function parsed(text) {
   } catch {
     return text;
   }
-  if (typeof data?.samples === "string")
-    data.samples = new Float32Array(
-      Uint8Array.from(atob(data.samples), (byte) => byte.charCodeAt(0)).buffer);
+  if (typeof data?.samples === "string") data.samples = new Float32Array(bytesOf(data.samples));
+  if (typeof data?.granules === "string") data.granules = granulesOf(new DataView(bytesOf(data.granules)));
   return data;
+}
+
+/** @param {string} base64 */
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0)).buffer;
+
+/** A frame of granules (proto/feed.md). @param {DataView} frame */
+function granulesOf(frame) {
+  const u32 = (/** @type {number} */ at) => frame.getUint32(at, true);
+  if (u32(0) !== 1) throw new Error(`frames of granules of version ${u32(0)} are unknown`);
+  const records = u32(8), numbers = new Uint32Array(records), values = new Float32Array(9 * records);
+  const radius = frame.getFloat32(12, true);
+  for (let i = 0; i < records; i++) {
+    const at = 48 + 16 * i, turn = u32(at + 4), largest = turn >>> 30;
+    let left = 1;
+    numbers[i] = u32(at);
+    for (let k = 0, bits = turn; k < 3; k++, bits >>>= 10) {
+      const part = ((bits & 1023) / 1023 * 2 - 1) / Math.SQRT2;
+      values[9 * i + k] = frame.getFloat32(16 + 4 * k, true) +
+        frame.getUint16(at + 8 + 2 * k, true) * frame.getFloat32(28 + 4 * k, true);
+      values[9 * i + 3 + (k < largest ? k : k + 1)] = part;
+      left -= part * part;
+    }
+    values[9 * i + 3 + largest] = Math.sqrt(Math.max(0, left));
+    values[9 * i + 7] = radius;
+    values[9 * i + 8] = frame.getUint8(at + 14) / 255;
+  }
+  return { count: u32(4), step: Number(frame.getBigUint64(40, true)), numbers, values };
 }

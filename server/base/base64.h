@@ -1,5 +1,5 @@
 /*
- * Base64 without padding. Source: RFC 4648, sections 4 and 5.
+ * Base64: read without padding, written with it. Source: RFC 4648, sections 4 and 5.
  */
 #ifndef KOTA_BASE_BASE64_H
 #define KOTA_BASE_BASE64_H
@@ -50,6 +50,31 @@ static inline long base64_read(const char *text, size_t length, const char other
         }
     }
     return (bits & (((uint32_t)1 << held) - 1)) == 0 ? (long)written : -1;
+}
+
+/* Encodes with padding (section 4); returns how many characters: 4 for each 3 bytes, rounded up. */
+static inline size_t base64_write(char *out, const void *bytes, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *at = bytes;
+    char *to = out;
+
+    for (; length >= 3; length -= 3, at += 3, to += 4) {
+        to[0] = digits[at[0] >> 2];
+        to[1] = digits[(at[0] & 3) << 4 | at[1] >> 4];
+        to[2] = digits[(at[1] & 15) << 2 | at[2] >> 6];
+        to[3] = digits[at[2] & 63];
+    }
+    if (length > 0) {
+        uint8_t second = length > 1 ? at[1] : 0;
+
+        to[0] = digits[at[0] >> 2];
+        to[1] = digits[(at[0] & 3) << 4 | second >> 4];
+        to[2] = length > 1 ? digits[(second & 15) << 2] : '=';
+        to[3] = '=';
+        to += 4;
+    }
+    return (size_t)(to - out);
 }
 
 #endif

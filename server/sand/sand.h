@@ -132,6 +132,12 @@ typedef void (*granules_done)(void *context, const struct err *err, const struct
 void sand_granules_ask(struct sand *sand, const struct patch_report *report, granules_done done,
                        void *context);
 
+/*
+ * The newest value that is there, a reference; NULL: none yet, or no memory. One that is older than
+ * the report is made again then, and the wake of sand_set_wake is called. Any thread.
+ */
+struct granule_set *sand_granules_now(struct sand *sand, const struct patch_report *report);
+
 /* ---- what can be known, any thread ----------------------------------------------------------- */
 
 /* The newest report, a reference; NULL when the locale has no such patch. */

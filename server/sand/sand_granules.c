@@ -33,6 +33,7 @@ struct granule_keeper {
     struct granule_set *set; /* NULL: none yet */
     double asked_s, made_s;
     struct granule_wait *waits;
+    bool is_wanted; /* without a wait: streams are woken */
     struct granule_keeper *next;
     /* the sand thread's */
     bool is_asking;
@@ -119,6 +120,27 @@ void sand_granules_ask(struct sand *sand, const struct patch_report *report, gra
     granule_set_unref(set);
 }
 
+struct granule_set *sand_granules_now(struct sand *sand, const struct patch_report *report)
+{
+    struct granule_set *set = NULL;
+    struct granule_keeper *keeper;
+
+    pthread_mutex_lock(&sand->mutex);
+    keeper = sand->is_stopping ? NULL : keeper_of(sand, report);
+    if (keeper) {
+        keeper->asked_s = monotonic_s();
+        if (!keeper->set ||
+            keeper->set->serial < report->serial) { /* after the last one none comes */
+            keeper->is_wanted = sand->has_granule_waits = true;
+            pthread_cond_signal(&sand->is_wanted);
+        }
+        if (keeper->set)
+            set = granule_set_ref(keeper->set);
+    }
+    pthread_mutex_unlock(&sand->mutex);
+    return set;
+}
+
 /* ---- the sand thread ------------------------------------------------------------------------- */
 
 static struct granule_keeper *first_of(struct sand *sand)
@@ -132,14 +154,23 @@ static struct granule_keeper *first_of(struct sand *sand)
     return first;
 }
 
-static struct granule_wait *waits_of(struct sand *sand, struct granule_keeper *keeper, bool takes)
+static bool is_asked(struct sand *sand, const struct granule_keeper *keeper)
+{
+    bool is_needed;
+
+    pthread_mutex_lock(&sand->mutex);
+    is_needed = keeper->waits || keeper->is_wanted;
+    pthread_mutex_unlock(&sand->mutex);
+    return is_needed;
+}
+
+static struct granule_wait *take_waits(struct sand *sand, struct granule_keeper *keeper)
 {
     struct granule_wait *waits;
 
     pthread_mutex_lock(&sand->mutex);
     waits = keeper->waits;
-    if (takes)
-        keeper->waits = NULL;
+    keeper->waits = NULL;
     pthread_mutex_unlock(&sand->mutex);
     return waits;
 }
@@ -159,7 +190,7 @@ static void answer_waits(struct granule_wait *waits, const struct err *err,
 void granules_begin(struct sand *sand)
 {
     for (struct granule_keeper *keeper = first_of(sand); keeper; keeper = keeper->next) {
-        if (keeper->is_asking || !waits_of(sand, keeper, false))
+        if (keeper->is_asking || !is_asked(sand, keeper))
             continue;
         keeper->is_asking = true;
         keeper->report = report_table_find(&sand->reports, keeper->locale, keeper->number);
@@ -276,6 +307,9 @@ static void finish(struct sand *sand, struct granule_keeper *keeper)
     keeper->made_s = monotonic_s();
     waits = keeper->waits;
     keeper->waits = NULL;
+    if (set && keeper->is_wanted && sand->wake)
+        sand->wake(sand->wake_context);
+    keeper->is_wanted = false;
     pthread_mutex_unlock(&sand->mutex);
     answer_waits(waits, &err, set);
     if (set)
@@ -303,7 +337,7 @@ void granules_make(struct sand *sand)
     for (struct granule_keeper **at = &sand->granules; *at;) {
         struct granule_keeper *keeper = *at;
 
-        sand->has_granule_waits |= keeper->waits != NULL && !keeper->is_asking;
+        sand->has_granule_waits |= (keeper->waits || keeper->is_wanted) && !keeper->is_asking;
         if (keeper->is_asking || keeper->waits || now_s - keeper->asked_s < FORGET_S) {
             at = &keeper->next;
         } else {
@@ -320,7 +354,7 @@ void granules_refuse(struct sand *sand)
 
     err_set(&err, ERR_BUSY, "the daemon stops");
     for (struct granule_keeper *keeper = first_of(sand); keeper; keeper = keeper->next)
-        answer_waits(waits_of(sand, keeper, true), &err, NULL);
+        answer_waits(take_waits(sand, keeper), &err, NULL);
 }
 
 void granules_finish(struct sand *sand)

@@ -3,11 +3,13 @@
 The truth beside them is surface.f32, which is measured of the spheres themselves: seen from above
 the four spheres of each granule must have its heights.
 """
+import base64
 import math
 import struct
 import time
 
 from daemon import check, equal, problem
+from events import Stream
 from sand import CPU, GRANULE_M, RESTING, SPACING, body, make, second, start, until
 from tap import Failure, Skip, near, run, test
 
@@ -156,6 +158,77 @@ def _():
     daemon.ok("DELETE", place + "?discard=true")
 
 
+def turn_of(bits):
+    """x y z w of the smallest three."""
+    largest = bits >> 30
+    parts = [((bits >> shift & 1023) / 1023 * 2 - 1) / math.sqrt(2) for shift in (0, 10, 20)]
+    parts.insert(largest, math.sqrt(max(0, 1 - sum(p * p for p in parts))))
+    return parts
+
+
+def take_frame(known, event):
+    """The frame's granules into known, each (place, orientation, radius, shade, edge of the box)."""
+    frame = base64.b64decode(event.data["granules"])
+    version, count, records, radius, *box, step = struct.unpack_from("<III7fQ", frame)
+    equal((version, len(frame)), (1, 48 + 16 * records), "the frame")
+    check(0 < records <= 4096, f"{records} granules in a frame")
+    for i in range(records):
+        number, bits, x, y, z, shade, zero = struct.unpack_from("<IIHHHBB", frame, 48 + 16 * i)
+        check(number < count and zero == 0, f"granule {number} of {count}")
+        known[number] = ([low + q * unit for low, unit, q in zip(box[:3], box[3:], (x, y, z))],
+                         turn_of(bits), radius, shade / 255, box[3:])
+    return step, records
+
+
+def compare_frames(known, exact):
+    equal(set(known), set(exact), "the granules of frames")
+    for number, record in exact.items():
+        values, (place, turn, radius, shade, units) = struct.unpack("<9f", record), known[number]
+        for a, b, unit in zip(values[:3], place, units):
+            near(b, a, f"granule {number}", unit / 2 + 4e-6)
+        half = min(1, abs(sum(a * b for a, b in zip(values[3:7], turn))))
+        check(math.degrees(2 * math.acos(half)) < 0.3, f"granule {number} is turned by {half}")
+        near(radius, values[7], "radius", 1e-6)
+        near(shade, values[8], "shade", 1e-6)
+
+
+@test("frames of the stream: what has moved, quantised; a reader that stops and one that comes late have all in the end")
+def _():
+    place = make(daemon, "land", size=[16, 16], bodies=[body(velocity=[0, 0, 0], mass=300)], seed=8)
+    until(daemon, place, "active")
+    parts, known, late, seen = [], {}, {}, 0
+    with Stream(daemon.port, place + "/events?granules=20") as stream, \
+            Stream(daemon.port, place + "/events?granules=1", receive_bytes=4096) as idle, \
+            Stream(daemon.port, place + "/events") as plain:
+        until(daemon, place, "resting")
+        last, exact, _ = granules(daemon, place)
+        while seen < last:
+            event = stream.event()
+            if event.name == "granules":
+                step, records = take_frame(known, event)
+                check(step >= seen, f"step {step} after {seen}")
+                seen = step
+                parts.append(records)
+        compare_frames(known, exact)
+        check(any(part < len(exact) for part in parts), f"none had a part: {parts}")
+        step = 0
+        while step < last:
+            event = idle.event()
+            if event.name == "granules":
+                step, _records = take_frame(late, event)
+        compare_frames(late, exact)
+        with Stream(daemon.port, place + "/events?granules=3") as after:
+            fresh, step = {}, 0
+            while len(fresh) < len(exact):
+                event = after.event()
+                if event.name == "granules":
+                    take_frame(fresh, event)
+            compare_frames(fresh, exact)
+        daemon.ok("DELETE", place + "?discard=true")
+        names = {event.name for event in plain.rest()}
+        equal(names, {"state", "poses"}, "without granules=")
+
+
 @test("refusals: an unknown patch, and a step that is none")
 def _():
     problem(daemon.get("/v1/locales/land/patches/999/granules"), 404, "patch")
@@ -164,6 +237,8 @@ def _():
         answer = daemon.get(place + f"/granules?since={since}")
         equal(answer.status, 400, f"since={since}: {answer}")
         check("since" in str(answer), f"the name of the parameter: {answer}")
+    for rate in ("0", "21", "x", ""):
+        problem(daemon.get(place + f"/events?granules={rate}"), 400, "granules")
     daemon.ok("DELETE", place + "?discard=true")
 
 

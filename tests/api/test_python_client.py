@@ -464,6 +464,9 @@ def _():
     equal(len(granules.body), 36 * int(granules.headers["Kota-Granules"]), "granules")
     step = int(granules.headers["Kota-Step"])
     equal(len(world.patch_granules("beach", n, since=step).body) % 40, 0, "granules that moved")
+    with world.patch_events("beach", n, granules=20) as feed:
+        frame = next(event.data["granules"] for event in feed if event.name == "granules")
+        equal([frame[0], len(frame) % 16], [1, 0], "a frame of granules")
     feed = world.patch_events("beach", n)
     world.delete_patch("beach", n, discard=True)
     equal(list(feed)[-1].data["state"], "discarded", "the feed ends with the patch")

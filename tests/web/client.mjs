@@ -316,6 +316,16 @@ test("models and patches of sand", async () => {
   if (surface) assert.ok(surface.headers.get("kota-rect"));
   const granules = await kota.patchGranules("beach", n, { since: 0 });
   assert.ok(granules.headers.get("kota-step"));
+  for await (const { name, data } of kota.patchEvents("beach", n, { granules: 20 })) {
+    if (name !== "granules") continue;
+    const { count, step, numbers, values } = data.granules, all = await kota.patchGranules("beach", n);
+    assert.ok(step > 0 && count === Number(all.headers.get("kota-granules")) && numbers.length <= count);
+    const exact = new Float32Array(all.buffer), [i] = numbers;
+    assert.ok(Math.hypot(...[0, 1, 2].map((k) => values[k] - exact[9 * i + k])) < 1, "a granule's place");
+    assert.ok(Math.abs(Math.hypot(...values.subarray(3, 7)) - 1) < 1e-6, "its orientation");
+    assert.deepEqual([...values.subarray(7, 9)], [...exact.subarray(9 * i + 7, 9 * i + 9)], "radius, shade");
+    break;
+  }
   const end = await kota.deletePatch("beach", n, { discard: true });
   assert.ok(end.state);
   await kota.deleteModel("js-solid");

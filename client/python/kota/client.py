@@ -763,10 +763,15 @@ class Client:
         return Feed(self._transport, _place(locale, "events") + query_text(options), since,
                     self._silence_s)
 
-    def patch_events(self, locale: str, patch: int, since: Optional[int] = None) -> Feed:
-        """States of a patch and poses of its bodies."""
-        return Feed(self._transport, _place(locale, "patches", patch, "events"), since,
-                    self._silence_s)
+    def patch_events(self, locale: str, patch: int, since: Optional[int] = None,
+                     granules: Optional[int] = None) -> Feed:
+        """States of a patch and poses of its bodies.
+
+        granules: so many values of the granules a second, too, those that have moved: `granules` of
+        the data is a frame as proto/feed.md has it, bytes.
+        """
+        return Feed(self._transport, _place(locale, "patches", patch, "events") +
+                    query_text({"granules": granules}), since, self._silence_s)
 
     # ---- standing questions ----------------------------------------------------------------------
 

@@ -28,10 +28,12 @@ class Event(NamedTuple):
 
 
 def _samples(data: Any) -> Any:
-    """The data of an event, with its samples as numbers [rows][columns]."""
+    """The data of an event, with its samples as numbers [rows][columns], a frame as bytes."""
     if isinstance(data, dict) and isinstance(data.get("samples"), str):
         _, _, cols, rows = data["rect"]
         data["samples"] = arrays.unpack(base64.b64decode(data["samples"]), "f", (rows, cols))
+    if isinstance(data, dict) and isinstance(data.get("granules"), str):
+        data["granules"] = base64.b64decode(data["granules"])
     return data
 
 

@@ -570,8 +570,7 @@ export class Kota {
         width?: number;
         height?: number;
     }): Promise<ArrayBuffer>;
-    /** What a camera sees, a PNG. Waits for two minutes unless `timeoutMs` is given: other pictures may
-     * be drawn first. @param {string} id
+    /** What a camera sees, a PNG; waits for two minutes unless `timeoutMs` is given. @param {string} id
      * @param {ReadOptions & {camera: any, size?: [number, number], sun?: any, shadows?: boolean}} question
      * @returns {Promise<ArrayBuffer>} */
     view(id: string, question: ReadOptions & {
@@ -761,10 +760,12 @@ export class Kota {
      * @param {string} id @param {LocaleFeedOptions} [options]
      * @returns {AsyncGenerator<FeedEvent, void, void>} */
     localeEvents(id: string, options?: LocaleFeedOptions): AsyncGenerator<FeedEvent, void, void>;
-    /** States of a patch and poses of its bodies. @param {string} id @param {number} n
-     * @param {FeedOptions} [options] @returns {AsyncGenerator<FeedEvent, void, void>}
-     */
-    patchEvents(id: string, n: number, options?: FeedOptions): AsyncGenerator<FeedEvent, void, void>;
+    /** States of a patch and poses of its bodies; with `granules`, values a second, those that moved:
+     * `data.granules` is {count, step, numbers, values}. @param {string} id @param {number} n
+     * @param {FeedOptions & {granules?: number}} [options] @returns {AsyncGenerator<FeedEvent, void, void>} */
+    patchEvents(id: string, n: number, options?: FeedOptions & {
+        granules?: number;
+    }): AsyncGenerator<FeedEvent, void, void>;
     /** Standing questions about a locale; `watchEvents` has their answers.
      * @param {string} id @param {any} questions bodies of calls, each with `ids`
      * @returns {Promise<any>} */

@@ -1,5 +1,5 @@
 /*
- * GET …/patches/{patch}/events  ->  text/event-stream
+ * GET …/patches/{patch}/events?granules=  ->  text/event-stream
  *
  *   event: state
  *   id: 3
@@ -10,9 +10,13 @@
  *   data: {"id","time_s","kinetic_energy_j","behind_ms","revision",
  *         "bodies":[{"body","position",…}]}
  *
+ *   event: granules               with granules=N, at most N values a second
+ *   data: {"id","granules"}       a frame as base64 (feed/granule_frame.h)
+ *
  * A stream holds only a number: it reads the report table when it is woken. So of poses it sends
  * the newest, when the manager has reported new ones (20 times a second at most, with any number of
- * orders); states come in order, of many changes the last 32. A reader with Last-Event-ID gets the
+ * orders); states come in order, of many changes the last 32. Of granules it sends those that moved
+ * since its last frame, when it has room for a whole one. A reader with Last-Event-ID gets the
  * states after it. The stream ends after a final state.
  */
 #include "api/calls.h"
@@ -20,14 +24,22 @@
 #include "api/options.h"
 #include "api/calls/encode_patch.h"
 #include "api/calls/patches.h"
+#include "api/feed/granule_frame.h"
 #include "api/text.h"
+#include "base/base64.h"
+#include "base/clock.h"
 #include "json/json_buffer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENT_ROOM = 60 * 1024 };
+enum {
+    EVENT_ROOM = 60 * 1024,
+    GRANULE_RATE_MAX = 20,
+    GRANULE_TEXT_BYTES = 4 * (GRANULE_FRAME_BYTES_MAX + 2) / 3 + 96,
+};
+#define RATE_SLACK_S 0.01 /* reports are made 20 times a second */
 
 struct follower {
     struct sand *sand;
@@ -36,6 +48,8 @@ struct follower {
     uint64_t sent;   /* the last transition */
     uint64_t serial; /* of the last report */
     uint64_t poses;  /* of the last report whose poses were sent; UINT64_MAX before the first */
+    uint64_t granule_rate; /* values a second; 0: none are sent */
+    struct granule_reader granules;
 };
 
 static bool send_event(struct http_stream *stream, const char *name, uint64_t id,
@@ -88,6 +102,45 @@ static void send_poses(struct http_stream *stream, struct follower *follower,
     follower->poses = report->poses;
 }
 
+/* A value that was begun goes on, and the last one before a rest waits for nothing. */
+static bool is_granule_due(const struct follower *follower, const struct patch_report *report)
+{
+    return follower->granules.next > 0 || report->state == PATCH_RESTING ||
+           monotonic_s() >=
+               follower->granules.begun_at_s + 1.0 / (double)follower->granule_rate - RATE_SLACK_S;
+}
+
+static void send_granules(struct http_stream *stream, struct follower *follower,
+                          const struct patch_report *report)
+{
+    static _Thread_local uint8_t frame[GRANULE_FRAME_BYTES_MAX];
+    static _Thread_local char text[GRANULE_TEXT_BYTES];
+    struct granule_set *set;
+    size_t length, bytes;
+    bool is_begin;
+
+    if (follower->granule_rate == 0 || report->state == PATCH_FILLING ||
+        patch_state_is_end(report->state) || !is_granule_due(follower, report) ||
+        !http_stream_has_room_for(stream, sizeof text))
+        return;
+    set = sand_granules_now(follower->sand, report);
+    if (!set)
+        return;
+    is_begin = follower->granules.next == 0;
+    bytes = granule_frame_next(&follower->granules, set, frame);
+    granule_set_unref(set);
+    if (bytes == 0)
+        return;
+    if (is_begin)
+        follower->granules.begun_at_s = monotonic_s();
+    length =
+        (size_t)snprintf(text, sizeof text, "event: granules\ndata: {\"id\":%llu,\"granules\":\"",
+                         (unsigned long long)follower->number);
+    length += base64_write(text + length, frame, bytes);
+    memcpy(text + length, "\"}\n\n", 4);
+    http_stream_write(stream, text, length + 4);
+}
+
 /* The state that is comes first, and the one that ends the patch is the last word. */
 static void patch_pull(void *context, struct http_stream *stream)
 {
@@ -108,6 +161,7 @@ static void patch_pull(void *context, struct http_stream *stream)
                 http_stream_end(stream, HTTP_STREAM_OVER);
         }
     }
+    send_granules(stream, follower, report);
     patch_report_unref(report);
 }
 
@@ -140,11 +194,13 @@ static enum err_code decode_seen(const struct call *call, const struct patch_rep
 enum err_code patch_events_get_answer(struct call *call, struct err *err)
 {
     static const struct http_stream_calls calls = {.pull = patch_pull, .ended = patch_ended};
+    static const char *const names[] = {"granules", NULL};
     struct follower *follower;
     struct patch_report *report;
-    uint64_t seen = 0;
+    uint64_t seen = 0, rate = 0;
 
-    if (options_open_query(call, NULL, err))
+    if (options_open_query(call, names, err) ||
+        option_integer(call, "granules", 1, GRANULE_RATE_MAX, &rate, err))
         return err->code;
     report = patch_find(call, err);
     if (!report)
@@ -155,8 +211,11 @@ enum err_code patch_events_get_answer(struct call *call, struct err *err)
     else
         decode_seen(call, report, &seen, err);
     if (err->code == ERR_OK) {
-        *follower = (struct follower){
-            .sand = call->api->sand, .number = report->number, .sent = seen, .poses = UINT64_MAX};
+        *follower = (struct follower){.sand = call->api->sand,
+                                      .number = report->number,
+                                      .sent = seen,
+                                      .poses = UINT64_MAX,
+                                      .granule_rate = rate};
         memcpy(follower->locale, report->locale, sizeof follower->locale);
         call_content_type(call, "text/event-stream");
         call_header(call, "Cache-Control", "no-store");

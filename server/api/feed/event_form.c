@@ -4,6 +4,8 @@
  */
 #include "api/feed/event_form.h"
 
+#include "base/base64.h"
+
 #include "api/encode.h"
 #include "formats/feed_frames.h"
 #include "json/json_buffer.h"
@@ -57,31 +59,6 @@ static void put_change(struct json_writer *w, const struct feed_event *event)
     json_end_object(w);
 }
 
-/* Source: RFC 4648, section 4. */
-static size_t put_base64(char *out, const char *bytes, size_t length)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *at = (const uint8_t *)bytes;
-    char *to = out;
-
-    for (; length >= 3; length -= 3, at += 3, to += 4) {
-        to[0] = digits[at[0] >> 2];
-        to[1] = digits[(at[0] & 3) << 4 | at[1] >> 4];
-        to[2] = digits[(at[1] & 15) << 2 | at[2] >> 6];
-        to[3] = digits[at[2] & 63];
-    }
-    if (length > 0) {
-        uint8_t second = length > 1 ? at[1] : 0;
-
-        to[0] = digits[at[0] >> 2];
-        to[1] = digits[(at[0] & 3) << 4 | second >> 4];
-        to[2] = length > 1 ? digits[(second & 15) << 2] : '=';
-        to[3] = '=';
-        to += 4;
-    }
-    return (size_t)(to - out);
-}
-
 static size_t text_change(enum event_form form, const struct feed_event *event,
                           const struct feed_content *content, uint64_t id, char *out)
 {
@@ -96,7 +73,7 @@ static size_t text_change(enum event_form form, const struct feed_event *event,
         at--; /* the last brace */
         if (content && !content->is_polygons) {
             at += put_text(out + at, ",\"samples\":\"");
-            at += put_base64(out + at, content->bytes, content->length);
+            at += base64_write(out + at, content->bytes, content->length);
             at += put_text(out + at, "\"}");
         } else {
             at += put_text(out + at, ",\"samples\":null}");
