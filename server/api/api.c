@@ -64,49 +64,33 @@ enum err_code api_init(struct api *api, struct world *world, struct auth *auth,
                        const struct api_limits *limits, struct err *err)
 {
     struct timespec now;
-    struct http_route *routes = calloc(api_route_count, sizeof *routes);
-    struct tile_cache *tiles;
-    struct shell_cache *shells;
-    struct light_cache *lights;
-    struct watches *watches;
-    struct patch_wait_queue *patch_queue;
-    struct fates *fates;
 
-    if (!routes)
-        return err_set(err, ERR_NO_MEMORY, "no memory for the routes");
     (void)powers_of_ten(); /* computed now, not while the first request waits */
-    tiles = tile_cache_create(limits->tile_cache_bytes_max, err);
-    shells = shell_cache_create(world, limits->shell_cache_bytes_max, err);
-    lights = light_cache_create(limits->light_cache_bytes_max, err);
-    watches = watches_create(api, err);
-    patch_queue = patch_wait_queue_create(err);
-    fates = fates_create(err);
-    if (!tiles || !shells || !lights || !watches || !patch_queue || !fates) {
-        fates_destroy(fates);
-        patch_wait_queue_destroy(patch_queue);
-        watches_destroy(watches);
-        light_cache_destroy(lights);
-        tile_cache_destroy(tiles);
-        shell_cache_destroy(shells);
-        free(routes);
+    *api = (struct api){
+        .world = world,
+        .auth = auth,
+        .limits = *limits,
+        .is_shared = world_log(world) != NULL,
+        .route_count = api_route_count,
+        .routes = calloc(api_route_count, sizeof *api->routes),
+        .tiles = tile_cache_create(limits->tile_cache_bytes_max, err),
+        .shells = shell_cache_create(world, limits->shell_cache_bytes_max, err),
+        .lights = light_cache_create(limits->light_cache_bytes_max, err),
+        .watches = watches_create(api, err),
+        .patch_queue = patch_wait_queue_create(err),
+        .fates = fates_create(err),
+    };
+    if (!api->routes || !api->tiles || !api->shells || !api->lights || !api->watches ||
+        !api->patch_queue || !api->fates) {
+        if (!api->routes)
+            err_set(err, ERR_NO_MEMORY, "no memory for the routes");
+        api_finish(api);
+        *api = (struct api){.world = NULL};
         return err->code;
     }
     for (size_t i = 0; i < api_route_count; i++)
-        routes[i] = api_routes[i].http;
-    *api = (struct api){.world = world, .auth = auth, .limits = *limits, .routes = routes};
-    api->is_shared = world_log(world) != NULL;
-    api->tiles = tiles;
-    api->shells = shells;
-    api->lights = lights;
-    api->watches = watches;
-    api->patch_queue = patch_queue;
-    api->fates = fates;
+        api->routes[i] = api_routes[i].http;
     limits_derive(&api->limits);
-    atomic_store(&api->limits_now, NULL);
-    api->route_count = api_route_count;
-    atomic_store(&api->server, NULL);
-    atomic_store(&api->items_in_flight, 0);
-    atomic_store(&api->upload_bytes, 0);
     atomic_store(&api->state, API_LOADING);
     clock_gettime(CLOCK_REALTIME, &now);
     api->started_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;

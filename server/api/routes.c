@@ -9,46 +9,20 @@
 
 enum { KIB = 1024 };
 
-#define PROBE(name, pattern, handler, summary)                                                     \
+#define ROW(method, place, is_probe, right, name, pattern, handler, summary)                       \
     {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, RIGHT_NONE, name, summary, NULL     \
+        {METHOD_##method, pattern, handler, HTTP_##place, 0, is_probe}, RIGHT_##right, name,       \
+            summary, NULL                                                                          \
     }
-#define COUNTERS(name, pattern, handler, summary)                                                  \
-    {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, true}, RIGHT_READING, name, summary, NULL  \
-    }
-#define PUBLIC(name, pattern, handler, summary)                                                    \
-    {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, RIGHT_NONE, name, summary, NULL    \
-    }
-#define READ(name, pattern, handler, summary)                                                      \
-    {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_LOOP, 0, false}, RIGHT_READING, name, summary, NULL \
-    }
-#define OPERATE(name, pattern, handler, summary)                                                   \
-    {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_OPERATING, name, summary,  \
-            NULL                                                                                   \
-    }
-#define READ_ON_WORKER(name, pattern, handler, summary)                                            \
-    {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_READING, name, summary,    \
-            NULL                                                                                   \
-    }
-#define READ_BY_SIZE(name, pattern, handler, summary)                                              \
-    {                                                                                              \
-        {METHOD_GET, pattern, handler, HTTP_BY_SIZE, 0, false}, RIGHT_READING, name, summary, NULL \
-    }
-#define ASK(name, pattern, handler, summary)                                                       \
-    {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_BY_SIZE, 0, false}, RIGHT_READING, name, summary,     \
-            NULL                                                                                   \
-    }
-#define ASK_ON_WORKER(name, pattern, handler, summary)                                             \
-    {                                                                                              \
-        {METHOD_POST, pattern, handler, HTTP_ON_WORKER, 0, false}, RIGHT_READING, name, summary,   \
-            NULL                                                                                   \
-    }
+#define PROBE(...) ROW(GET, ON_LOOP, true, NONE, __VA_ARGS__)
+#define COUNTERS(...) ROW(GET, ON_LOOP, true, READING, __VA_ARGS__)
+#define PUBLIC(...) ROW(GET, ON_LOOP, false, NONE, __VA_ARGS__)
+#define READ(...) ROW(GET, ON_LOOP, false, READING, __VA_ARGS__)
+#define OPERATE(...) ROW(GET, ON_WORKER, false, OPERATING, __VA_ARGS__)
+#define READ_ON_WORKER(...) ROW(GET, ON_WORKER, false, READING, __VA_ARGS__)
+#define READ_BY_SIZE(...) ROW(GET, BY_SIZE, false, READING, __VA_ARGS__)
+#define ASK(...) ROW(POST, BY_SIZE, false, READING, __VA_ARGS__)
+#define ASK_ON_WORKER(...) ROW(POST, ON_WORKER, false, READING, __VA_ARGS__)
 #define WRITE(name, right, method, pattern, handler, place, bytes, summary)                        \
     {                                                                                              \
         {method, pattern, handler, place, bytes, false}, RIGHT_##right, name, summary, NULL        \
