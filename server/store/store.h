@@ -249,6 +249,8 @@ enum err_code store_put_fork(struct store *store, const char *locale, const char
 
 /* Does some layer share the tiles of another locale? */
 bool store_has_forks(const struct store *store);
+/* Does a locale, or a pin of it, share tiles with another one? */
+bool store_shares(const struct store *store, const char *locale, const char *other);
 
 /* The number of locales, one a fork of the next, in whose rows a tile of the layer may be; 0: it
  * has all its own. */
@@ -330,7 +332,9 @@ enum err_code store_put_applied(struct store *store, const struct store_applied 
 
 /*
  * Removes a locale, damaged or not, its deletion and its log included, without a trace, so that it
- * can be put at any revision. Files of meshes stay until the next load.
+ * can be put at any revision. Files of meshes stay until the next load. What forks share with it
+ * goes, too (store_shares): each of them is to be forgotten and put again after that; until then a
+ * load finds it damaged.
  */
 enum err_code store_forget_locale(struct store *store, const char *locale, struct err *err);
 /* The same of all models, and of their shells. */

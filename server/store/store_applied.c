@@ -217,27 +217,45 @@ static void forget_pending(struct row_cache *cache, const char *locale)
     cache->pending_count = kept;
 }
 
+/* All pins, those too that are the bases of forks. */
+static enum err_code drop_pins(struct store *store, const char *locale, struct err *err)
+{
+    const struct row_cache *cache = &store->cache;
+
+    err->code = ERR_OK;
+    for (size_t i = cache->pin_count; i-- > 0;) {
+        const struct row_cache_pin pin = cache->pins[i];
+
+        if (strcmp(pin.value.id, locale) == 0 && pins_drop(store, locale, pin.name, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
 enum err_code store_forget_locale(struct store *store, const char *locale, struct err *err)
 {
     struct row_cache *cache = &store->cache;
     struct row_cache_locale *row = row_cache_locale(cache, locale);
 
     CHECK(store->is_in_transaction && !store->has_failed);
+    if (drop_pins(store, locale, err))
+        return err->code;
     forget_pending(cache, locale);
-    while (row && row->first)
+    while (row && row->first) {
+        base_count(cache, row->first, -1);
         row_cache_remove_layer(cache, row->first);
+    }
     if (run_on_locale(store, "DELETE FROM tile WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM layer WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM edit WHERE locale = ?1", locale, err) ||
-        poses_drop_locale(store, locale, err) || pins_drop_locale(store, locale, err) ||
-        history_drop_locale(store, locale, err) ||
+        poses_drop_locale(store, locale, err) || history_drop_locale(store, locale, err) ||
         run_on_locale(store, "DELETE FROM applied WHERE locale = ?1", locale, err) ||
         run_on_locale(store, "DELETE FROM locale WHERE id = ?1", locale, err))
         return err->code;
     if (!row)
         return ERR_OK;
     row_cache_remove_locale(cache, row);
-    return row_cache_write_store(store, err);
+    return bases_sweep(store, err) ? err->code : row_cache_write_store(store, err);
 }
 
 enum err_code store_forget_models(struct store *store, struct err *err)

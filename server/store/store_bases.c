@@ -101,6 +101,20 @@ bool store_has_forks(const struct store *store)
     return false;
 }
 
+bool store_shares(const struct store *store, const char *locale, const char *other)
+{
+    const struct row_cache *cache = &store->cache;
+    const struct row_cache_layer *layer = row_cache_first(cache, locale);
+
+    while (layer && strcmp(layer->base, other) != 0)
+        layer = layer->next;
+    for (size_t i = 0; !layer && i < cache->pin_layer_count; i++)
+        if (strcmp(cache->pin_layers[i].layer.base, other) == 0 &&
+            strcmp(cache->pin_layers[i].layer.locale, locale) == 0)
+            layer = &cache->pin_layers[i].layer;
+    return layer != NULL;
+}
+
 unsigned store_base_depth(const struct store *store, const char *locale, const char *id)
 {
     const struct row_cache *cache = &store->cache;

@@ -66,7 +66,7 @@ extern const struct world_limits world_limits_default;
     X(WORLD_DELETE_PIN, 12, 10, delete_pin_kind)                                                   \
     X(WORLD_RESTORE, 13, 11, restore_kind)                                                         \
     X(WORLD_REVERT, 14, 12, revert_kind)                                                           \
-    X(WORLD_FORK, 15, 0, fork_kind)
+    X(WORLD_FORK, 15, 13, fork_kind)
 
 #define WORLD_CHANGE_CONSTANT(constant, number, log_number, table) constant = (number),
 enum world_change_kind { WORLD_CHANGE_KINDS(WORLD_CHANGE_CONSTANT) };
@@ -155,7 +155,8 @@ struct world_change {
     struct layer *layer;     /* WORLD_PUT_LAYER; taken, also on error. WORLD_EDIT_POLYGONS:
                                 the next layer, made of `base` by the edit, or NULL */
     bool is_whole;           /* WORLD_PUT_LOCALE, without a store: the layers there are go */
-    struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken */
+    struct locale *prepared; /* WORLD_PUT_LOCALE: the next revision, made before, or NULL; taken.
+                                WORLD_FORK of a shared log: the fork */
     char model_id[WORLD_ID_MAX + 1];      /* WORLD_PUT_MODEL, WORLD_DELETE_MODEL */
     struct model *model;                  /* WORLD_PUT_MODEL; taken */
     struct store_shell shell;             /* WORLD_KEEP_SHELL; shell.bytes is malloc and taken */

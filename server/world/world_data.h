@@ -327,11 +327,11 @@ enum err_code persist_result(struct store *store, const struct change_result *re
 
 /*
  * Replaces all rows of a locale (NULL: deleted at that revision) and its pins, with its event as
- * the only row of its log.
+ * the only row of its log. from: another locale that it shares with, or NULL.
  */
 enum err_code persist_replacement(struct store *store, const char *locale_id,
-                                  const struct locale *locale, const struct feed_event *event,
-                                  struct err *err);
+                                  const struct locale *locale, const struct locale *from,
+                                  const struct feed_event *event, struct err *err);
 enum err_code persist_model(struct store *store, const struct model *model, struct err *err);
 
 /* Fills the world's draft, tombstones, feed and damages. Writer's thread. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pins, history and reverts where daemons share a log in a real PostgreSQL: what is made on one node is
+"""Pins, forks, history and reverts where daemons share a log in a real PostgreSQL: what is made on one node is
 on the others, to the bit, on one that joins later, and after a kill -9.
 """
 import array
@@ -12,7 +12,7 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "cluster"))
 from daemon import F32
-from ground import CUT
+from ground import CUT, check_is_good
 from mesh_oracle import obj, rectangle
 from nodes import Node, wait_until
 from postgres import Server
@@ -35,7 +35,7 @@ def node(name, *args):
 
 def ask(on, method, path, body=None, by="ann", **named):
     headers = {"Authorization": f"Bearer token-of-{by}", **named.pop("headers", {})}
-    return on.daemon.ask(method, f"/v1/locales/{path}", body, headers=headers, **named)
+    return on.daemon.ask(method, f"/v1/locales/{path}".rstrip("/"), body, headers=headers, **named)
 
 
 def ok(on, method, path, body=None, status=200, **named):
@@ -78,6 +78,11 @@ def history(on, locale="land"):
     return told["held_since"], told["history"]
 
 
+def folder_bytes(on):
+    return sum(os.path.getsize(os.path.join(folder, name))
+               for folder, _, names in os.walk(on.data) for name in names)
+
+
 def catch_up(on, other, locale="land"):
     wait_until(lambda: ok(on, "GET", locale)["revision"] == ok(other, "GET", locale)["revision"] and
                pins(on, locale) == pins(other, locale), f"{on.name} is as {other.name}")
@@ -109,7 +114,7 @@ def put_land(on, locale="land"):
        status=201, media="model/obj")
 
 
-EVERY = ("--snapshot-every", "40", "--keep-entries", "1")
+EVERY = ("--snapshot-every", "40", "--keep-entries", "20")
 a, b = node("a", *EVERY), node("b", *EVERY)
 put_land(a)
 wait_until(lambda: ask(b, "GET", "land").status == 200 and len(document(b)["layers"]) == 2, "b has it")
@@ -239,6 +244,88 @@ def _():
     same(b, a, whole_history=False)
 
 
+def all_locales(on):
+    answer = on.daemon.ask("GET", "/v1/locales?limit=1000",
+                           headers={"Authorization": "Bearer token-of-ann"})
+    return [locale["id"] for locale in answer.json["locales"]]
+
+
+def memory(on):
+    return on.daemon.ask("GET", "/v1/stats", headers={
+        "Authorization": "Bearer token-of-ann"}).json["world"]["memory_bytes"]
+
+
+def fork(on, name, of, **named):
+    headers = named.pop("headers", {})
+    return ok(on, "POST", "", {"id": name, "from": of, **named}, status=201, headers=headers)
+
+
+@test("a fork of a pin, of a revision, of a fork: the same on each node, and on one that joins")
+def _():
+    ok(a, "PUT", "arena", {}, status=201)
+    ok(a, "PUT", f"arena/layers/ground?cols={SIDE}&rows={SIDE}&spacing=1,1",
+       bytes(4 * SIDE * SIDE), status=201, media=F32)
+    ok(a, "PUT", "arena/layers/roof?role=ceiling", obj([rectangle(1, 1, 9, 9, 20)]), status=201,
+       media="model/obj")
+    ok(a, "PUT", "arena/layers/roof/transform", {"translation": [7, 0, 0]})
+    edit(a, [1, 1, 1, 1], [5], "arena")
+    ok(a, "PUT", "arena/pins/start", status=201)
+    edit(b, [280, 280, 1, 1], [6], "arena")
+    told = fork(b, "z-match", "arena@start", title="Match", headers={"Idempotency-Key": "match"})
+    equal((told["revision"], told["from"], told["from_revision"]), (1, "arena@start", 4), "a fork")
+    again = fork(a, "z-match", "arena@start", title="Match", headers={"Idempotency-Key": "match"})
+    equal(again, told, "the same answer under its key, from the other node")
+    fork(a, "a-match", "arena")  # of what b has acknowledged
+    equal(samples(a, locale="a-match")[0], samples(b, locale="arena")[0], "the ground")
+    edit(b, [3, 3, 1, 1], [9], "a-match")
+    fork(b, "b-match", "a-match@1")
+    ok(a, "PUT", "b-match/pins/own", status=201)
+    edit(a, [4, 4, 1, 1], [11], "b-match")
+    ok(a, "DELETE", "arena/pins/start", status=204)
+    for name in ("arena", "a-match", "b-match", "z-match"):
+        same(a, b, name)
+    equal(ask(b, "POST", "", {"id": "a-match", "from": "arena"}).status, 409, "it is there")
+    answer = ask(b, "POST", "", {"id": "x", "from": "arena@start"})
+    equal((answer.status, answer.json["code"]), (404, "pin_unknown"), "a pin that the other removed")
+    equal(ask(b, "POST", "", {"id": "x", "from": "nowhere"}).status, 404, "of nothing")
+    equal(ask(a, "POST", "", {"id": "x", "from": "arena@2000"}).status, 410, "of no revision")
+    with node("d") as d:
+        for name in ("arena", "a-match", "b-match", "z-match"):
+            same(d, a, name, whole_history=False)
+
+
+@test("many forks share the ground, in memory and on the disk, also where they came by snapshots")
+def _():
+    side, count = 1024, 40 if ALL else 12
+    ok(a, "PUT", "y-big", {}, status=201)
+    ok(a, "PUT", f"y-big/layers/ground?cols={side}&rows={side}&spacing=1,1",
+       array.array("f", (i % 8191 for i in range(side * side))).tobytes(), status=201, media=F32)
+    for i in range(count):
+        fork(random.choice((a, b)), f"m{i}", "y-big")
+    biggest = int(engine.value("SELECT max(octet_length(data)) FROM kota.edit WHERE kind = 13"))
+    check(biggest < 2000, f"an entry of a fork takes {biggest} bytes")
+    with node("e", *EVERY) as e:
+        for i in range(count):
+            same(e, a, f"m{i}")
+            same(b, a, f"m{i}")
+        whole = 4 * side * side * count
+        check(memory(e) < whole / 2, f"{memory(e)} bytes in memory, {whole} of all forks")
+        for i in range(count):  # past a snapshot of some
+            for k in range(42 if i < 3 else 1):
+                edit(random.choice((a, b, e)), [i, k, 1, 1], [i + k], f"m{i}")
+    for _ in range(2):
+        with node("f", *EVERY) as f:
+            for turn in range(2):
+                for i in range(count):
+                    same(f, a, f"m{i}", whole_history=False)
+                check(folder_bytes(f) < whole / 2, f"{folder_bytes(f)} bytes on disk")
+                check(memory(f) < whole / 2 or turn == 0, f"{memory(f)} bytes in memory")
+                f.daemon.stop()
+                check_is_good(f.data)
+                f.start()
+        ok(a, "DELETE", "y-big", status=(204, 404))
+
+
 def some_work(on, seed, told, is_over):
     """Pins, restores, edits and reverts; what was acknowledged is told."""
     choose = random_module.Random(seed)
@@ -248,7 +335,7 @@ def some_work(on, seed, told, is_over):
             while not is_over.is_set():
                 name = f"n{choose.randrange(4)}"
                 path, method, body = f"/v1/locales/land/pins/{name}", "PUT", None
-                what = choose.randrange(6)
+                what = choose.randrange(8)
                 if what == 1:
                     method = "DELETE"
                 elif what == 2:
@@ -257,16 +344,48 @@ def some_work(on, seed, told, is_over):
                     revision = client.ask("GET", "/v1/locales/land", headers=headers).json["revision"]
                     method, path = "POST", "/v1/locales/land/revert"
                     body = {"since": max(revision - 2, 0), "layer": "ground"}
-                elif what > 3:
+                elif what == 4:
+                    method, path = "POST", "/v1/locales"
+                    body = {"id": f"f{choose.randrange(3)}", "from": choose.choice(("land", "land@n1"))}
+                elif what == 5:
+                    method, path = "DELETE", f"/v1/locales/f{choose.randrange(3)}"
+                elif what > 5:
                     method, path = "POST", "/v1/locales/land/edits"
                     body = {"rect": [choose.randrange(SIDE), choose.randrange(SIDE), 1, 1],
                             "op": "set", "heights": [choose.randrange(50)]}
                 answer = client.ask(method, path, body, headers=headers)
                 check(answer.status in (200, 201, 204, 404, 409, 410, 503), f"{method} {path}: {answer}")
-                if answer.status == 200 and method == "POST":
+                if answer.status == 200 and method == "POST" and "land" in path:
                     told.append(answer.json["revision"])
     except CUT:
         pass
+
+
+@test("a node that was away takes a locale again, and the forks that share its tiles with it")
+def _():
+    for on in (a, b):
+        fork(on, f"of-{on.name}", "land@start")
+    edit(b, [100, 100, 1, 1], [1], "of-a")
+    ok(b, "PUT", "of-a/pins/own", status=201)
+    fork(b, "of-of-a", "of-a@own")
+    for name in ("of-a", "of-b", "of-of-a"):
+        same(b, a, name)
+    b.daemon.stop()
+    for i in range(110):
+        edit(a, [i, i, 3, 3], [i] * 9)
+        if i == 50:
+            ok(a, "PUT", "land/pins/meanwhile", status=201)
+    wait_until(lambda: int(engine.value("SELECT rev - first FROM kota.locale WHERE id = 'land'")) < 90,
+               "the log is trimmed")
+    b.start()
+    same(b, a, whole_history=False)
+    check(b.stats()["snapshots_taken"] > 0, "a snapshot was taken")
+    for turn in range(2):
+        for name in ("of-a", "of-b", "of-of-a"):
+            same(b, a, name, whole_history=False)
+        b.daemon.stop()
+        check_is_good(b.data)
+        b.start()
 
 
 @test("kill -9 while pinning, restoring, reverting and editing: all nodes are equal again")
@@ -284,6 +403,10 @@ def _():
             thread.join()
         b.start()
         same(b, a, whole_history=False)
+        wait_until(lambda: all_locales(b) == all_locales(a), "the same locales")
+        for name in all_locales(a):
+            if name.startswith("f"):
+                same(b, a, name)
         check(ok(a, "GET", "land")["revision"] >= max(told), "an acknowledged revision is there")
         held, rows = history(a)
         equal([row["revision"] for row in rows], list(range(held + 1, held + 1 + len(rows))), "rows")

@@ -141,7 +141,7 @@ static void read_models(const struct input *data, const struct record_source *so
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct input data, pool;
-    struct record_source source = {get_blob, &pool};
+    struct record_source source = {.get = get_blob, .context = &pool};
     size_t length;
 
     if (size < 3)

@@ -25,9 +25,10 @@ def poses(*ids):
         name(each) + struct.pack("<8dQ", 1, 2, 3, 0, 0, 0, 0, 1, 7) for each in ids)
 
 
-def manifest(title=b"Land", down=-1):
+def manifest(title=b"Land", down=-1, of=b""):
     return struct.pack("<H", len(title)) + title + struct.pack(
-        "<3d3d4dBBB2d", 0, 0, down, 1, 2, 3, 0, 0, 0, 1, 1, 0, 1, 59.3, 18.1)
+        "<3d3d4dBBB2d", 0, 0, down, 1, 2, 3, 0, 0, 0, 1, 1, 0, 5 if of else 1, 59.3, 18.1) + (
+        name(of) + struct.pack("<Q", 7) if of else b"")
 
 
 def field(cols=3, rows=2, spacing=1):
@@ -53,6 +54,8 @@ def layers(*each):
 
 POOL = struct.pack("<6f", 1, 2, 3, float("nan"), 5, 6)
 VALUE = (manifest() + struct.pack("<I", 2) + name(b"ground") + field() + name(b"deck") + mesh())
+FORK = (manifest(of=b"arena@7") + struct.pack("<I", 2) + name(b"ground") + field() + name(b"deck") +
+        mesh())
 INPUTS = {
     "manifest": (1, head(1, b"kept") + manifest()),
     "delete-locale": (2, head(2)),
@@ -70,10 +73,14 @@ INPUTS = {
     "pin": (32 + 1, words(9) + name(b"start") + poses(b"deck")),
     "delete-pin": (32 + 2, words(10) + name(b"start")),
     "restore": (32 + 3, words(11) + name(b"start")),
+    "revert": (32 + 4, words(12) + b"\x15" + POOL[:12]),
+    "fork": (32 + 5, words(13) + FORK + poses(b"deck")),
     "pins": (8, snapshot(0, struct.pack("<Q", 4) + VALUE + struct.pack("<I", 2) +
                          name(b"start") + struct.pack("<Q", 2) + VALUE + poses() +
                          name(b"later") + struct.pack("<Q", 3) + VALUE + poses(b"deck"), version=3)),
     # refused
+    "revert-of-few-samples": (32 + 4, words(12) + b"\x3f" + POOL[:12]),
+    "fork-of-nothing": (32 + 5, words(13) + VALUE + poses()),
     "note-too-long": (5, words(5, note=b"n" * 300) + POOL),
     "pins-out-of-order": (8, snapshot(0, struct.pack("<Q", 4) + VALUE + struct.pack("<I", 2) +
                                       name(b"start") + struct.pack("<Q", 3) + VALUE + poses() +

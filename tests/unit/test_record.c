@@ -83,12 +83,13 @@ static int setup(void **state)
 {
     struct pair *p = calloc(1, sizeof *p);
 
-    p->source = (struct record_source){get_blob, &p->blobs};
+    p->source = (struct record_source){.get = get_blob, .context = &p->blobs};
     for (int i = 0; i < 2; i++) {
         p->worlds[i] = world_create(1, &world_limits_default, NULL, &p->err);
         assert_non_null(p->worlds[i]);
         draft_begin(&p->drafts[i], p->worlds[i]); /* the writers have nothing to do */
     }
+    p->drafts[1].is_followed = true;
     *state = p;
     return 0;
 }
@@ -336,6 +337,13 @@ static void every_kind_comes_back(void **state)
     change = pin_change("start");
     change.kind = WORLD_RESTORE;
     send(p, change);
+    change = change_of(WORLD_FORK, "match", "");
+    strcpy(change.fork.from, "land");
+    strcpy(change.fork.pin, "end");
+    strcpy(change.manifest.from, "land@end");
+    send(p, change);
+    assert_int_equal(snapshot_locale(p->drafts[1].snapshot, "match")->manifest.from_revision,
+                     locale_pin(snapshot_locale(p->drafts[1].snapshot, "land"), "end")->revision);
     change = pin_change("start");
     change.kind = WORLD_DELETE_PIN;
     send(p, change);

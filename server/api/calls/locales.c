@@ -224,8 +224,6 @@ enum err_code locales_post_answer(struct call *call, struct err *err)
 
     if (options_open_json(call, members, NULL, err) || decode_fork(call, &change, err))
         return err->code;
-    if (call->api->is_shared)
-        return err_set(err, ERR_NOT_IMPLEMENTED, "this daemon shares its log, which has no forks");
     if (write_open(call, &fork_write, &change, err))
         return err->code;
     return write_submit(call, &fork_write, &change, NULL, 0, err);

@@ -212,12 +212,33 @@ void follow_free(struct follow *follow)
 static enum err_code get_blob(void *context, const uint8_t hash[CLUSTER_HASH_BYTES], void **bytes,
                               size_t *length, struct err *err)
 {
-    return cluster_get_blob(context, hash, bytes, length, err);
+    const struct world *world = context;
+
+    return cluster_get_blob(world->follow->log, hash, bytes, length, err);
 }
 
-struct record_source follow_source(struct follow *follow)
+/* A locale that the log has and this node has not yet comes first, so that the fork shares with
+ * it. */
+static const struct locale *get_base(void *context, const struct locale_manifest *manifest,
+                                     struct err *err)
 {
-    return (struct record_source){get_blob, follow->log};
+    struct world *world = context;
+    struct follow *follow = world->follow;
+    const struct world_snapshot *snapshot = atomic_load(&world->published);
+    const struct followed *f;
+
+    locale_manifest_base(manifest, follow->wanted);
+    f = snapshot_locale(snapshot, follow->wanted) ? NULL : follow_find(follow, follow->wanted);
+    if (f && f->is_served && f->is_in_log && f->applied == 0 && f->reason[0] == '\0' && !f->is_base)
+        err_set(err, ERR_BUSY, "%s comes first", f->locale);
+    else
+        follow->wanted[0] = '\0';
+    return snapshot_base(snapshot, manifest, "");
+}
+
+struct record_source follow_source(struct world *world)
+{
+    return (struct record_source){get_blob, world, get_base};
 }
 
 /* Some blobs of a record, by their indexes; NULL: all of them. */
@@ -402,7 +423,7 @@ static enum err_code drop_known_key(struct store *store, struct world_change *ch
 static enum err_code make_entry(struct reading *r, const struct cluster_entry *entry,
                                 struct err *err)
 {
-    struct record_source source = follow_source(r->world->follow);
+    struct record_source source = follow_source(r->world);
     struct world_change *change = &r->changes[r->count];
     struct change_result *result = &r->results[r->count];
     struct draft own;
@@ -560,6 +581,7 @@ static bool is_of_all(const struct err *err)
 /* Applies the next entries, or a newer snapshot where they cannot be applied. */
 static enum err_code follow_once(struct world *world, struct followed *f, struct err *err)
 {
+    world->follow->wanted[0] = '\0';
     if (f->is_doubtful)
         return follow_take_anew(world, f, err);
     if (read_some(world, f, err) == ERR_OK || is_of_all(err))
@@ -569,6 +591,24 @@ static enum err_code follow_once(struct world *world, struct followed *f, struct
     if (err->code != ERR_NOT_FOUND && f->snapshot <= f->applied)
         return err->code;
     return follow_take_anew(world, f, err);
+}
+
+static enum err_code follow_locale(struct world *world, struct followed *f, int reads,
+                                   struct err *err);
+
+/* What stopped a fork was that its base is not here: follows that. */
+static bool follow_wanted(struct world *world, int reads, struct err *err)
+{
+    struct followed *base = follow_find(world->follow, world->follow->wanted);
+
+    if (!base)
+        return false;
+    world->follow->wanted[0] = '\0';
+    base->is_base = true;
+    err->code = ERR_OK;
+    follow_locale(world, base, reads, err);
+    base->is_base = false;
+    return true;
 }
 
 static bool is_stopping(struct world *world)
@@ -592,7 +632,11 @@ static enum err_code follow_locale(struct world *world, struct followed *f, int 
 
         if (is_stopping(world))
             return err_set(err, ERR_BUSY, "the daemon stops");
-        if (follow_once(world, f, err)) {
+        if (follow_once(world, f, err) && follow_wanted(world, reads, err) && !is_of_all(err)) {
+            err->code = ERR_OK; /* without it, if it cannot be followed */
+            continue;
+        }
+        if (err->code != ERR_OK) {
             if (!is_of_all(err))
                 snprintf(f->reason, sizeof f->reason, "%s", err->msg);
             return err->code;

@@ -37,6 +37,7 @@ struct followed {
     uint64_t head, first, snapshot; /* in the log, as of the last poll */
     bool is_ours;                   /* the last entry that was applied was appended here */
     bool is_adopting;               /* applied by an adoption that the log may not have */
+    bool is_base;                   /* a fork of it waits until it is here */
     bool is_doubtful; /* the log may have lost applied entries: to be compared, then replaced */
     uint64_t coming;  /* under the mutex: it is on its way, up to that revision */
     char reason[320]; /* why it cannot be followed; "": it can */
@@ -55,12 +56,13 @@ struct follow {
     bool is_started;                       /* the store is loaded */
     bool is_starting;                      /* no reader yet */
     bool is_joined;
-    bool has_refused;           /* it is not this store's log: final */
-    uint64_t connects;          /* of cluster_stats, when the log was last compared */
-    bool has_news;              /* the heads are to be read */
-    bool is_in_step;            /* everything that the last poll saw is applied */
-    uint64_t pose_number;       /* of the last pose that was read from the log */
-    uint64_t snapshot_after_us; /* one could not be made: not again before then */
+    bool has_refused;              /* it is not this store's log: final */
+    uint64_t connects;             /* of cluster_stats, when the log was last compared */
+    char wanted[WORLD_ID_MAX + 1]; /* a fork that was being read waits for this locale; "": none */
+    bool has_news;                 /* the heads are to be read */
+    bool is_in_step;               /* everything that the last poll saw is applied */
+    uint64_t pose_number;          /* of the last pose that was read from the log */
+    uint64_t snapshot_after_us;    /* one could not be made: not again before then */
     struct cluster_entry *sent; /* that were appended and are not in the store yet, without data */
     size_t sent_count;
 
@@ -89,7 +91,7 @@ void follow_doubt(struct follow *follow, struct followed *followed);
 enum err_code follow_read_heads(struct follow *follow, struct err *err);
 
 /* Blobs of the log, for record.h. */
-struct record_source follow_source(struct follow *follow);
+struct record_source follow_source(struct world *world);
 
 /* Puts those blobs that the log does not have: all of them, or `most`; *is_all: no more are to be
  * put. */

@@ -219,12 +219,6 @@ static enum err_code list_own(struct world *world, struct err *err)
                 world->damages[0].message);
         return refuse(world->follow, err);
     }
-    if (store_has_forks(world->store)) {
-        err_set(err, ERR_CONFLICT,
-                "the data directory has forks, which a shared log cannot have: "
-                "start with an empty --data");
-        return refuse(world->follow, err);
-    }
     for (size_t i = 0; i < snapshot->locale_count; i++)
         if (own_locale(world, snapshot_at(snapshot, i)->id, snapshot_at(snapshot, i)->revision,
                        err))

@@ -85,12 +85,14 @@ static enum err_code write_locale(struct world *world, const struct followed *f,
 {
     struct store *store = world->store;
     struct store_applied applied = {.revision = number};
+    const struct locale *from =
+        locale ? snapshot_base(atomic_load(&world->published), &locale->manifest, f->locale) : NULL;
 
     snprintf(applied.locale, sizeof applied.locale, "%s", f->locale);
     snprintf(applied.op_id, sizeof applied.op_id, "%s", op_id);
     if (store_begin(store, err))
         return err->code;
-    if (event ? persist_replacement(store, f->locale, locale, event, err) ||
+    if (event ? persist_replacement(store, f->locale, locale, from, event, err) ||
                     store_put_applied(store, &applied, err)
               : store_forget_locale(store, f->locale, err)) {
         store_rollback(store);
@@ -108,6 +110,17 @@ static enum err_code show_locale(struct world *world, struct draft *draft, const
     return draft_advance(draft, snapshot_next(draft->snapshot, id, locale, err), err);
 }
 
+/* The store's rows of forks of the locale go with it: they are taken again after it. */
+static void doubt_forks(struct world *world, const struct followed *f)
+{
+    struct follow *follow = world->follow;
+
+    for (size_t i = 0; i < follow->count; i++)
+        if (&follow->at[i] != f && follow->at[i].applied > 0 &&
+            store_shares(world->store, follow->at[i].locale, f->locale))
+            follow->at[i].is_doubtful = follow->has_news = true;
+}
+
 static enum err_code replace_locale(struct world *world, struct followed *f, struct locale *locale,
                                     uint64_t number, uint64_t revision, const char *op_id,
                                     struct err *err)
@@ -119,6 +132,7 @@ static enum err_code replace_locale(struct world *world, struct followed *f, str
 
     if (locale && before)
         locale->transform_seq = before->transform_seq;
+    doubt_forks(world, f);
     if (show_locale(world, &draft, f->locale, locale, err) == ERR_OK &&
         write_locale(world, f, locale, is_kept ? &event : NULL, number, op_id, err) == ERR_OK) {
         draft.sequence++;
@@ -126,6 +140,7 @@ static enum err_code replace_locale(struct world *world, struct followed *f, str
         follow_set_applied(world->follow, f, number, revision, op_id);
         feed_append(world->feed, &event);
         moves_forget(world->moves, f->locale, NULL);
+        world->follow->pose_number = 0; /* a snapshot has none: all are read again */
         draft_publish_end(&draft);
     }
     draft_end(&draft);
@@ -135,7 +150,7 @@ static enum err_code replace_locale(struct world *world, struct followed *f, str
 static enum err_code take_locale(struct world *world, struct followed *f, const void *bytes,
                                  size_t length, uint64_t number, const char *op_id, struct err *err)
 {
-    struct record_source source = follow_source(world->follow);
+    struct record_source source = follow_source(world);
     struct locale *locale;
     uint64_t revision;
 
@@ -194,7 +209,7 @@ static enum err_code take_models(struct world *world, struct followed *f, const 
                                  size_t length, uint64_t revision, const char *op_id,
                                  struct err *err)
 {
-    struct record_source source = follow_source(world->follow);
+    struct record_source source = follow_source(world);
     struct model_list *models;
 
     if (record_read_models(bytes, length, &source, &models, err))

@@ -331,6 +331,20 @@ void record_put_layer(struct record_sink *sink, const struct layer *layer)
     put_blob(sink, &(struct record_blob){.part = RECORD_IMAGE, .layer = layer});
 }
 
+uint8_t *record_layer(const struct layer *layer, size_t *length)
+{
+    struct record record = {.data = NULL};
+    struct record_sink sink = {.record = &record};
+    uint8_t *bytes;
+
+    record_put_layer(&sink, layer);
+    bytes = sink.has_no_memory ? NULL : record.data;
+    *length = record.bytes;
+    record.data = bytes ? NULL : record.data;
+    record_finish(&record);
+    return bytes;
+}
+
 void record_put_poses(struct record_sink *sink, const struct locale *value)
 {
     uint32_t count = 0;
@@ -458,7 +472,7 @@ static struct record_sink begin_snapshot(struct record *out, enum record_whole w
     return sink;
 }
 
-static void put_value(struct record_sink *sink, const struct locale *value)
+void record_put_value(struct record_sink *sink, const struct locale *value)
 {
     record_put_manifest(sink, &value->manifest);
     put_u32(sink, value->layer_count);
@@ -486,7 +500,7 @@ static void put_pins(struct record_sink *sink, const struct earlier_list *pins)
                 continue;
             record_put_id(sink, pins->at[i].name);
             put_u64(sink, next);
-            put_value(sink, pins->at[i].value);
+            record_put_value(sink, pins->at[i].value);
             record_put_poses(sink, pins->at[i].value);
             done++;
         }
@@ -507,7 +521,7 @@ enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint6
         put_u64(&sink, revision);
     }
     if (locale)
-        put_value(&sink, locale);
+        record_put_value(&sink, locale);
     if (locale && !sink.has_no_memory && out->data[0] == RECORD_VERSION)
         put_pins(&sink, locale->pins);
     return finish(&sink, err);

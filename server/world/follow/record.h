@@ -29,6 +29,7 @@
  *     pin deleted, restored  u8 n, n bytes of its name
  *     reverted         a bit for each sample of the entry's rectangle, 1: it is reverted; then
  *                      those samples, float32
+ *     fork             manifest, u32 n, n layers as in a snapshot, poses
  *     poses            u64 transform_seq of the locale, u32 n, of each moved layer: u8 n, n bytes
  *                      of the id, 3 f64 translation, f64 yaw, 4 f64 rotation, u64 transform_seq
  *   polygons           3 u64 counts of vertices, polygons, corners; vertices (3 f64), starts and
@@ -92,6 +93,9 @@ enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint6
                             struct record *out, struct err *err);
 enum err_code record_models(const struct model_list *models, struct record *out, struct err *err);
 
+/* The bytes of a layer: malloc, NULL without memory. */
+uint8_t *record_layer(const struct layer *layer, size_t *length);
+
 /* One blob's bytes; *made is to be freed. NULL and ERR_NO_MEMORY. */
 const void *record_blob_bytes(const struct record_blob *blob, size_t *length, void **made,
                               struct err *err);
@@ -99,11 +103,17 @@ void record_finish(struct record *record);
 
 /* ---- and back -------------------------------------------------------------------------------- */
 
-/* Returns a blob: malloc. */
+/*
+ * get   returns a blob: malloc
+ * base  a locale here that shares much with a fork of that manifest, borrowed; NULL: none is known,
+ *       or with an error. The member may be NULL
+ */
 struct record_source {
     enum err_code (*get)(void *context, const uint8_t hash[CLUSTER_HASH_BYTES], void **bytes,
                          size_t *length, struct err *err);
     void *context;
+    const struct locale *(*base)(void *context, const struct locale_manifest *manifest,
+                                 struct err *err);
 };
 
 /*

@@ -30,6 +30,8 @@ struct record_sink {
 
 void record_put(struct record_sink *sink, const void *bytes, size_t length);
 void record_put_id(struct record_sink *sink, const char *id);
+/* Manifest and layers. */
+void record_put_value(struct record_sink *sink, const struct locale *value);
 /* The poses of a value's layers that are moved. */
 void record_put_poses(struct record_sink *sink, const struct locale *value);
 void record_put_manifest(struct record_sink *sink, const struct locale_manifest *m);
@@ -58,6 +60,7 @@ struct record_known {
     struct layer *layer;
     const uint8_t *at;
     size_t length;
+    uint8_t *own; /* `at`, malloc; NULL: it is in the reader's bytes */
 };
 
 bool record_is_bad(const struct record_reader *r);
@@ -70,6 +73,8 @@ void record_refused(struct record_reader *r, const struct err *reason);
 
 void record_get(struct record_reader *r, void *out, size_t length);
 void record_get_id(struct record_reader *r, char out[static WORLD_ID_MAX + 1]);
+/* A value at a revision; NULL with an error. A fork shares with what it was made of. */
+struct locale *record_get_value(struct record_reader *r, const char *id, uint64_t revision);
 /* malloc; NULL with an error. */
 struct world_poses *record_get_poses(struct record_reader *r);
 struct locale_manifest record_get_manifest(struct record_reader *r);

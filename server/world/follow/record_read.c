@@ -411,9 +411,51 @@ struct layer *record_get_layer(struct record_reader *r, const char *id)
     return kind == 0 ? get_field(r, id) : get_mesh(r, id);
 }
 
+/* Keeps a layer for others to share; without memory they do not. Takes next->own. */
+static void keep_known(struct record_reader *r, struct record_known *next)
+{
+    if (!array_reserve((void **)&r->known, &r->known_room, r->known_count + 1, sizeof *next)) {
+        free(next->own);
+        return;
+    }
+    layer_ref(next->layer);
+    r->known[r->known_count++] = *next;
+}
+
+static void forget_known(struct record_reader *r)
+{
+    while (r->known_count > 0) {
+        layer_unref(r->known[--r->known_count].layer);
+        free(r->known[r->known_count].own);
+    }
+    free(r->known);
+}
+
+/* The layers of what a fork was made of, as it is here. */
+static void know_base(struct record_reader *r, const struct locale_manifest *manifest)
+{
+    struct err reason = {.code = ERR_OK};
+    const struct locale *base =
+        r->source->base ? r->source->base(r->source->context, manifest, &reason) : NULL;
+    const struct locale *then = base ? locale_at_revision(base, manifest->from_revision) : NULL;
+    const struct locale *values[] = {then, base == then ? NULL : base};
+
+    if (reason.code != ERR_OK && !record_is_bad(r))
+        *r->err = reason;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; values[k] && i < values[k]->layer_count; i++) {
+            struct record_known next = {.layer = values[k]->layers[i]};
+
+            next.at = next.own = record_layer(next.layer, &next.length);
+            if (next.own)
+                keep_known(r, &next);
+        }
+}
+
 /* The same, shared with layers that were read before, and kept for later ones. */
 static struct layer *get_shared_layer(struct record_reader *r, const char *id)
 {
+    static const struct layer unmoved = {.is_moved = false};
     struct record_known next = {.at = r->at};
 
     for (size_t i = 0; i < r->known_count; i++) {
@@ -424,24 +466,15 @@ static struct layer *get_shared_layer(struct record_reader *r, const char *id)
             continue;
         r->at += known->length;
         r->left -= known->length;
-        return layer_ref(known->layer);
+        return known->layer->is_moved ? layer_carried(known->layer, &unmoved, r->err)
+                                      : layer_ref(known->layer);
     }
     next.layer = record_get_layer(r, id);
     if (!next.layer)
         return NULL;
     next.length = (size_t)(r->at - next.at);
-    if (array_reserve((void **)&r->known, &r->known_room, r->known_count + 1, sizeof next)) {
-        layer_ref(next.layer);
-        r->known[r->known_count++] = next;
-    }
+    keep_known(r, &next);
     return next.layer;
-}
-
-static void forget_known(struct record_reader *r)
-{
-    while (r->known_count > 0)
-        layer_unref(r->known[--r->known_count].layer);
-    free(r->known);
 }
 
 struct world_poses *record_get_poses(struct record_reader *r)
@@ -478,6 +511,58 @@ struct world_poses *record_get_poses(struct record_reader *r)
     if (!record_is_bad(r))
         return poses;
     free(poses);
+    return NULL;
+}
+
+/* The layers of a value, LOCALE_LAYERS_MAX at most; *count are made, also on an error. */
+static void get_layers(struct record_reader *r, const struct locale_manifest *manifest,
+                       struct layer **layers, size_t *count)
+{
+    uint32_t most = get_u32(r);
+
+    if (most > LOCALE_LAYERS_MAX)
+        record_damaged(r, "a locale has more layers than one takes");
+    for (uint32_t i = 0; i < most && !record_is_bad(r); i++) {
+        char id[WORLD_ID_MAX + 1];
+        struct layer *layer = NULL;
+
+        record_get_id(r, id);
+        for (size_t k = 0; k < *count; k++)
+            if (strcmp(layers[k]->id, id) == 0)
+                record_damaged(r, "a locale has two layers of one name");
+        if (!record_is_bad(r))
+            layer = get_shared_layer(r, id);
+        if (layer && !layer_fits(layer, manifest->triangulation, manifest->gravity))
+            record_damaged(r, "a layer does not fit its locale");
+        if (layer && *count > 0 &&
+            (layer->space.frame != layers[0]->space.frame ||
+             layer->space.is_outward != layers[0]->space.is_outward))
+            record_damaged(r, "two layers are of different spaces");
+        if (layer)
+            layers[(*count)++] = layer;
+    }
+}
+
+struct locale *record_get_value(struct record_reader *r, const char *id, uint64_t revision)
+{
+    struct locale_manifest manifest = record_get_manifest(r);
+    struct layer *layers[LOCALE_LAYERS_MAX];
+    struct err reason = {.code = ERR_OK};
+    struct locale *value = NULL;
+    size_t count = 0;
+
+    if (!record_is_bad(r) && manifest.from[0] != '\0')
+        know_base(r, &manifest);
+    if (!record_is_bad(r))
+        get_layers(r, &manifest, layers, &count);
+    if (!record_is_bad(r)) {
+        value = locale_assemble(id, revision, &manifest, layers, count, &reason);
+        if (!value)
+            record_refused(r, &reason);
+        return value;
+    }
+    while (count > 0)
+        layer_unref(layers[--count]);
     return NULL;
 }
 
@@ -616,6 +701,7 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
     if (!record_is_bad(&r))
         change_kind(out->kind)->decode(&r, entry, out);
     get_end(&r);
+    forget_known(&r);
     if (err->code == ERR_OK)
         return ERR_OK;
     change_drop(out);
@@ -641,57 +727,6 @@ static struct record_reader open_snapshot(const void *bytes, size_t length,
     return r;
 }
 
-/* The layers of a value, LOCALE_LAYERS_MAX at most; *count are made, also on an error. */
-static void get_layers(struct record_reader *r, const struct locale_manifest *manifest,
-                       struct layer **layers, size_t *count)
-{
-    uint32_t most = get_u32(r);
-
-    if (most > LOCALE_LAYERS_MAX)
-        record_damaged(r, "a locale has more layers than one takes");
-    for (uint32_t i = 0; i < most && !record_is_bad(r); i++) {
-        char id[WORLD_ID_MAX + 1];
-        struct layer *layer = NULL;
-
-        record_get_id(r, id);
-        for (size_t k = 0; k < *count; k++)
-            if (strcmp(layers[k]->id, id) == 0)
-                record_damaged(r, "a locale has two layers of one name");
-        if (!record_is_bad(r))
-            layer = get_shared_layer(r, id);
-        if (layer && !layer_fits(layer, manifest->triangulation, manifest->gravity))
-            record_damaged(r, "a layer does not fit its locale");
-        if (layer && *count > 0 &&
-            (layer->space.frame != layers[0]->space.frame ||
-             layer->space.is_outward != layers[0]->space.is_outward))
-            record_damaged(r, "two layers are of different spaces");
-        if (layer)
-            layers[(*count)++] = layer;
-    }
-}
-
-/* A value at a revision; NULL with an error. */
-static struct locale *get_value(struct record_reader *r, const char *id, uint64_t revision)
-{
-    struct locale_manifest manifest = record_get_manifest(r);
-    struct layer *layers[LOCALE_LAYERS_MAX];
-    struct err reason = {.code = ERR_OK};
-    struct locale *value = NULL;
-    size_t count = 0;
-
-    if (!record_is_bad(r))
-        get_layers(r, &manifest, layers, &count);
-    if (!record_is_bad(r)) {
-        value = locale_assemble(id, revision, &manifest, layers, count, &reason);
-        if (!value)
-            record_refused(r, &reason);
-        return value;
-    }
-    while (count > 0)
-        layer_unref(layers[--count]);
-    return NULL;
-}
-
 static void get_pin(struct record_reader *r, struct locale *locale, uint64_t *last)
 {
     char name[WORLD_ID_MAX + 1];
@@ -706,7 +741,7 @@ static void get_pin(struct record_reader *r, struct locale *locale, uint64_t *la
         (revision < *last || revision > locale->revision || locale_pin(locale, name)))
         record_damaged(r, "a pin is out of order, or there twice");
     *last = revision;
-    value = record_is_bad(r) ? NULL : get_value(r, locale->id, revision);
+    value = record_is_bad(r) ? NULL : record_get_value(r, locale->id, revision);
     if (value)
         poses = record_get_poses(r);
     if (poses)
@@ -743,7 +778,7 @@ enum err_code record_read_locale(const char *id, uint64_t number, const void *by
     if (!record_is_bad(&r) && (*revision == 0 || *revision > number))
         record_damaged(&r, "its revision cannot be");
     if (!record_is_bad(&r) && what == RECORD_WHOLE_LOCALE)
-        *out = get_value(&r, id, *revision);
+        *out = record_get_value(&r, id, *revision);
     if (*out && r.version >= RECORD_VERSION)
         get_pins(&r, *out);
     get_end(&r);

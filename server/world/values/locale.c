@@ -96,6 +96,11 @@ static struct locale *locale_allocate(const char *id, size_t layers_max, struct 
     return locale;
 }
 
+void locale_manifest_base(const struct locale_manifest *manifest, char out[static WORLD_ID_MAX + 1])
+{
+    snprintf(out, WORLD_ID_MAX + 1, "%.*s", (int)strcspn(manifest->from, "@"), manifest->from);
+}
+
 struct locale *locale_create(const char *id, const struct locale_manifest *manifest,
                              struct err *err)
 {

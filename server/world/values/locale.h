@@ -60,6 +60,10 @@ struct locale {
  */
 enum err_code locale_manifest_check(struct locale_manifest *manifest, struct err *err);
 
+/* The id of the locale that a fork was made of; "": it is none. */
+void locale_manifest_base(const struct locale_manifest *manifest,
+                          char out[static WORLD_ID_MAX + 1]);
+
 /* Has it a place on the Earth, geo or crs? */
 static inline bool locale_manifest_is_placed(const struct locale_manifest *manifest)
 {

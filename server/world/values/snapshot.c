@@ -184,6 +184,28 @@ struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char
     return locale && snapshot_shows(snapshot, locale) ? locale : NULL;
 }
 
+struct locale *snapshot_base(const struct world_snapshot *snapshot,
+                             const struct locale_manifest *manifest, const char *id)
+{
+    char from[WORLD_ID_MAX + 1];
+    struct locale *base;
+
+    locale_manifest_base(manifest, from);
+    if (from[0] == '\0')
+        return NULL;
+    base = snapshot_locale(snapshot, from);
+    if (base && strcmp(base->id, id) != 0)
+        return base;
+    for (size_t i = 0; i < snapshot->locale_count; i++) {
+        struct locale *other = snapshot_at(snapshot, i);
+
+        if (other->manifest.from_revision == manifest->from_revision &&
+            strcmp(other->manifest.from, manifest->from) == 0 && strcmp(other->id, id) != 0)
+            return other;
+    }
+    return NULL;
+}
+
 size_t snapshot_after(const struct world_snapshot *snapshot, const char *id)
 {
     struct place place = find(snapshot, id);

@@ -96,6 +96,14 @@ bool snapshot_shows(const struct world_snapshot *snapshot, const struct locale *
 /* NULL when there is none. O(log n). */
 struct locale *snapshot_locale(const struct world_snapshot *snapshot, const char *id);
 
+/*
+ * A locale that shares most with a fork of that manifest: what it was made of, or, where that is
+ * gone, another fork of the same; not the one of the id. NULL: there is none, or it is no fork.
+ * O(log n), or O(n log n).
+ */
+struct locale *snapshot_base(const struct world_snapshot *snapshot,
+                             const struct locale_manifest *manifest, const char *id);
+
 /* ERR_LOCALE_UNKNOWN, with a guess at a misspelt id among the 256 whose ids are next in order. */
 enum err_code snapshot_no_locale(const struct world_snapshot *snapshot, const char *id,
                                  struct err *err);

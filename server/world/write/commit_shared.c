@@ -180,10 +180,18 @@ static bool may_be_outdated(const struct change_group *group)
                                   code == ERR_PRECONDITION_FAILED);
 }
 
+static bool has_fork(const struct change_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (group->changes[i].kind == WORLD_FORK)
+            return true;
+    return false;
+}
+
 /*
- * A group may have been refused for a state that another node has changed and acknowledged. So
- * before such an answer is given, all entries of the log are applied, and all is made again, once.
- * True: it is to be made again.
+ * A group may have been refused for a state that another node has changed and acknowledged, or
+ * have made a fork of one. So before such an answer is given, all entries of the log are applied,
+ * and all is made again, once. True: it is to be made again.
  */
 static bool update_refused(struct group_commit *commit)
 {
@@ -192,7 +200,7 @@ static bool update_refused(struct group_commit *commit)
     bool is_wanted = false;
 
     for (size_t i = 0; i < commit->count; i++)
-        is_wanted |= may_be_outdated(commit->groups[i]);
+        is_wanted |= may_be_outdated(commit->groups[i]) || has_fork(commit->groups[i]);
     if (!is_wanted || commit->was_updated || cluster_is_away(world->follow->log))
         return false;
     commit->was_updated = true;

@@ -202,24 +202,33 @@ static const struct earlier *next_pin(const struct earlier_list *pins, const str
     return next;
 }
 
+/* A value after another one of the same locale, or the first. */
+static enum err_code persist_next(struct store *store, const struct locale *before,
+                                  const struct locale *from, const struct locale *value,
+                                  struct err *err)
+{
+    return before ? kind_persist_value(store, before, value, err)
+                  : kind_persist_fork(store, from, value, err);
+}
+
 /* The pins one after the other, as if each had been the locale, then the locale. */
 static enum err_code persist_values(struct store *store, const struct locale *locale,
-                                    struct err *err)
+                                    const struct locale *from, struct err *err)
 {
     const struct locale *before = NULL;
 
     for (const struct earlier *pin = NULL; (pin = next_pin(locale->pins, pin)) != NULL;) {
-        if (kind_persist_value(store, before, pin->value, err) ||
+        if (persist_next(store, before, from, pin->value, err) ||
             persist_pin(store, pin->name, pin->value, err))
             return err->code;
         before = pin->value;
     }
-    return kind_persist_value(store, before, locale, err);
+    return persist_next(store, before, from, locale, err);
 }
 
 enum err_code persist_replacement(struct store *store, const char *locale_id,
-                                  const struct locale *locale, const struct feed_event *event,
-                                  struct err *err)
+                                  const struct locale *locale, const struct locale *from,
+                                  const struct feed_event *event, struct err *err)
 {
     struct store_locale gone = {.revision = event->revision, .is_deleted = true};
     struct store_edit log = {
@@ -234,7 +243,7 @@ enum err_code persist_replacement(struct store *store, const char *locale_id,
     memcpy(log.locale, event->locale, sizeof log.locale);
     memcpy(log.source, event->source, sizeof log.source);
     if (store_forget_locale(store, locale_id, err) ||
-        (locale ? persist_values(store, locale, err) : store_put_locale(store, &gone, err)))
+        (locale ? persist_values(store, locale, from, err) : store_put_locale(store, &gone, err)))
         return err->code;
     return store_log(store, &log, err);
 }
@@ -304,10 +313,15 @@ static bool close_value(struct load *load, struct err *err)
 {
     const struct store_locale *row = load->locale ? &load->pin_row : &load->row;
     struct locale_manifest manifest = manifest_of(row);
-    struct locale *value =
-        locale_assemble(row->id, row->revision, &manifest, load->layers, load->layer_count, err);
+    struct locale *value;
     bool is_added;
 
+    if (load->locale) { /* the row of a pin has none */
+        memcpy(manifest.from, load->locale->manifest.from, sizeof manifest.from);
+        manifest.from_revision = load->locale->manifest.from_revision;
+    }
+    value =
+        locale_assemble(row->id, row->revision, &manifest, load->layers, load->layer_count, err);
     load->layer_count = 0;
     if (!value)
         return false;

@@ -109,6 +109,14 @@ void kind_bound_layer(const struct layer *layer, struct feed_event *event);
 /* Are both over the same samples or polygons? */
 bool kind_has_same_surface(const struct layer *a, const struct layer *b);
 
+/* Do layers that both have come first in `after`, in the order of `before`? */
+bool kind_keeps_order(const struct locale *before, const struct locale *after);
+
+/* Writes a new locale where `from`, another one, is there (NULL: it is not): what both have is
+ * shared. Poses are among it. */
+enum err_code kind_persist_fork(struct store *store, const struct locale *from,
+                                const struct locale *after, struct err *err);
+
 /* Writes a value where the rows are those of `before` (NULL: there are none). */
 enum err_code kind_persist_value(struct store *store, const struct locale *before,
                                  const struct locale *after, struct err *err);

@@ -355,18 +355,31 @@ enum err_code kind_persist_difference(struct store *store, const struct layer *o
     return persist_layer(store, after, layer, err);
 }
 
+bool kind_keeps_order(const struct locale *before, const struct locale *after)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < before->layer_count; i++)
+        if (locale_layer(after, before->layers[i]->id) &&
+            strcmp(after->layers[kept++]->id, before->layers[i]->id) != 0)
+            return false;
+    return true;
+}
+
 enum err_code kind_persist_value(struct store *store, const struct locale *before,
                                  const struct locale *after, struct err *err)
 {
+    const bool keeps = before && kind_keeps_order(before, after);
+
     if (persist_manifest(store, after, err))
         return err->code;
     for (size_t i = 0; before && i < before->layer_count; i++)
-        if (!locale_layer(after, before->layers[i]->id) &&
+        if ((!keeps || !locale_layer(after, before->layers[i]->id)) &&
             store_drop_layer(store, before->id, before->layers[i]->id, err))
             return err->code;
     for (size_t i = 0; i < after->layer_count; i++)
         if (kind_persist_difference(store,
-                                    before ? locale_layer(before, after->layers[i]->id) : NULL,
+                                    keeps ? locale_layer(before, after->layers[i]->id) : NULL,
                                     after, after->layers[i], err))
             return err->code;
     return persist_transform_seq(store, after, PERSIST_SEQ_SPARE, err);
