@@ -62,6 +62,8 @@ static const struct counter counters[] = {
           "Resident memory of the process."),
     GAUGE(PROCESS, files, NULL, "open_files", "Open file descriptors; 0 before Linux 6.2."),
     GAUGE(PROCESS, files_max, NULL, "open_files_max", "File descriptors that may be open."),
+    TOTAL(PROCESS, log_dropped, NULL, "log_lines_dropped_total",
+          "Log lines that standard error did not take at once."),
     GAUGE(WORLD, world.locales, "locales", "locales", "Locales in the world."),
     GAUGE(WORLD, world.layers, "layers", "layers", "Layers of all locales."),
     GAUGE(WORLD, world.memory_bytes, "memory_bytes", "world_memory_bytes", "Memory of all layers."),

@@ -4,6 +4,7 @@
 #include "api/numbers.h"
 
 #include "api/node.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -59,6 +60,7 @@ void numbers_read(struct api *api, struct numbers *out)
                     (double)api->started.tv_nsec * 1e-9;
     out->started_s = api->started_s;
     out->cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    out->log_dropped = log_dropped();
     out->files = open_files();
     out->files_max = open_files_max();
     out->upload_bytes = atomic_load_explicit(&api->upload_bytes, memory_order_relaxed);

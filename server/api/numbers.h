@@ -10,9 +10,10 @@
 
 struct numbers {
     double uptime_s;
-    double started_s;          /* the start, as seconds since 1970 */
-    double cpu_s;              /* of all threads */
-    uint64_t resident_bytes;   /* 0: unknown */
+    double started_s;        /* the start, as seconds since 1970 */
+    double cpu_s;            /* of all threads */
+    uint64_t resident_bytes; /* 0: unknown */
+    uint64_t log_dropped;
     uint64_t files, files_max; /* open file descriptors; files is 0: unknown */
     bool is_ready;             /* as /readyz answers */
     struct api_limits limits;

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from background import free_port
-from daemon import F32, ROOT, Daemon
+from daemon import F32, KOTAD, ROOT, Daemon, ask_once, clean_environment, connection_to
 from events import Stream
 from fields import Terrain
 from metrics import parse, scrape
@@ -22,7 +23,7 @@ MARK = "<!-- written by tests/api/test_metrics.py --write -->\n"
 FIELD = Terrain(2, 2, [[1, 2], [3, 4]])
 LAYER = f"/v1/locales/land/layers/ground?{FIELD.query()}"
 GROUPS = (  # the first that fits
-    ("The process", r"build_info|state|uptime|start_time|ready|cpu|resident|open_files"),
+    ("The process", r"build_info|state|uptime|start_time|ready|cpu|resident|open_files|log_"),
     ("The store, with `--data`", r"store_"),
     ("The log that daemons share, with `--cluster`", r"cluster_"),
     ("Patches of sand", r"patches|sand_|shell_"),
@@ -211,6 +212,35 @@ def connections():
     with socket.create_connection(("127.0.0.1", daemon.port)):
         daemon.get("/livez")
         equal(scrape(daemon)["kota_connections"].value(), before + 1, "connections")
+
+
+@test("nobody waits for a reader of the log that has stopped; it is told how much it missed")
+def unread_log():
+    log, end = os.pipe()
+    port_file = os.path.join(data, "unread")
+    process = subprocess.Popen([KOTAD, "--listen", "127.0.0.1:0", "--port-file", port_file, "--access-log"],
+                               stderr=end, env=clean_environment())
+    try:
+        os.close(end)
+        while not os.path.exists(port_file):
+            check(process.poll() is None, "kotad has ended")
+            time.sleep(0.01)
+        port = int(open(port_file).read())
+        connection = connection_to(port)
+        for _ in range(1000):  # lines for a pipe of 64 KiB
+            connection.request("GET", "/v1/locales")
+            connection.getresponse().read()
+        missing = parse(ask_once(port, "/metrics").body.decode())["kota_log_lines_dropped_total"].value()
+        check(0 < missing < 1000, f"{missing} lines were dropped")
+        text = os.read(log, 1 << 20).decode()
+        check(text.endswith("\n") and "were dropped" not in text, f"the log ends with {text[-300:]!r}")
+        ask_once(port, "/v1/locales")
+        told = os.read(log, 1 << 20).decode()
+        check(f'"{missing:.0f} log lines were dropped' in told, f"the log goes on with {told[:300]!r}")
+    finally:
+        os.close(log)
+        process.terminate()
+        equal(process.wait(HANG_S), 0, "exit status")
 
 
 @test("what is wrong in Prometheus text is found")

@@ -101,6 +101,35 @@ static void a_message_can_neither_forge_a_line_nor_overrun_one(void **state)
     assert_null(strchr(line, '\x1b'));
 }
 
+/* Of a reader of standard error that has stopped. */
+static void what_does_not_fit_is_dropped_and_counted(void **state)
+{
+    enum { LINES = 2000, CHUNK = 1 << 17 };
+    static char text[CHUNK], rest[CHUNK];
+    uint64_t before = log_dropped(), missing;
+    char want[96];
+
+    (void)state;
+    log_init(LOG_INFO, LOG_TEXT);
+    catch_stderr();
+    for (int i = 0; i < LINES; i++)
+        log_info("%0100d", i);
+    missing = log_dropped() - before;
+    assert_true(missing > 0 && missing < LINES);
+    text[read(pipe_out, text, sizeof text - 1)] = '\0';
+    log_info("again");
+    release_stderr(rest, sizeof rest);
+    assert_int_equal(log_dropped() - before, missing);
+    snprintf(want, sizeof want, "%llu log lines were dropped", (unsigned long long)missing);
+    assert_non_null(strstr(rest, want));
+    assert_true(strstr(rest, want) < strstr(rest, "again"));
+    for (char *at = text, *end; *at; at = end + 1) { /* only whole lines */
+        end = strchr(at, '\n');
+        assert_non_null(end);
+        assert_int_equal(end - at, 24 + strlen(" info  ") + 100);
+    }
+}
+
 static void json_text_is_escaped_and_always_utf8(void **state)
 {
     static const struct {
@@ -151,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_json_line_has_the_same_as_members),
         cmocka_unit_test(less_than_the_least_level_is_dropped),
         cmocka_unit_test(a_message_can_neither_forge_a_line_nor_overrun_one),
+        cmocka_unit_test(what_does_not_fit_is_dropped_and_counted),
         cmocka_unit_test(json_text_is_escaped_and_always_utf8),
         cmocka_unit_test(json_text_is_cut_between_characters),
     };
