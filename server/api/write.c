@@ -116,6 +116,19 @@ static void name_error(const struct write *write, struct err *err)
         err_at(err, "%s", write->place);
 }
 
+static void acknowledge(struct write *write, const struct world_outcome *outcome, struct err *err)
+{
+    if (outcome->answer) {
+        http_reply_made(write->reply);
+        send_kept(write->reply, outcome, err);
+    } else if (write->is_composed || compose(write, outcome)) {
+        http_reply_made(write->reply);
+        idempotency_record_send(&write->answer, write->reply);
+    } else {
+        http_reply_lose(write->reply);
+    }
+}
+
 /* On the writer's thread. */
 static void write_done(void *context, const struct world_outcome *outcome)
 {
@@ -126,14 +139,8 @@ static void write_done(void *context, const struct world_outcome *outcome)
     if (outcome->code != ERR_OK) {
         err = *outcome->err;
         name_error(write, &err);
-    } else if (outcome->answer) {
-        http_reply_made(write->reply);
-        send_kept(write->reply, outcome, &err);
-    } else if (write->is_composed || compose(write, outcome)) {
-        http_reply_made(write->reply);
-        idempotency_record_send(&write->answer, write->reply);
-    } else {
-        http_reply_lose(write->reply);
+    } else if (audit_acknowledge(write->api->audit, &err) == ERR_OK) {
+        acknowledge(write, outcome, &err);
     }
     if (err.code != ERR_OK)
         http_reply_problem(write->reply, &err);
@@ -306,6 +313,7 @@ enum err_code write_open(struct call *call, const struct write_kind *kind,
 
 /* A worker that waits for the writer. */
 struct waiting {
+    struct audit *audit; /* NULL: none */
     void (*take)(void *to, const struct world_outcome *outcome);
     void *to;
     pthread_mutex_t mutex;
@@ -322,7 +330,7 @@ static void waiting_done(void *context, const struct world_outcome *outcome)
     pthread_mutex_lock(&waiting->mutex);
     if (outcome->code != ERR_OK)
         waiting->err = *outcome->err;
-    else
+    else if (audit_acknowledge(waiting->audit, &waiting->err) == ERR_OK)
         waiting->take(waiting->to, outcome);
     waiting->is_done = true;
     pthread_cond_signal(&waiting->cond);
@@ -333,7 +341,8 @@ enum err_code write_wait(struct call *call, struct world_change *change,
                          void (*take)(void *to, const struct world_outcome *outcome), void *to,
                          struct err *err)
 {
-    struct waiting waiting = {.take = take,
+    struct waiting waiting = {.audit = call->api->audit,
+                              .take = take,
                               .to = to,
                               .mutex = PTHREAD_MUTEX_INITIALIZER,
                               .cond = PTHREAD_COND_INITIALIZER};

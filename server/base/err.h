@@ -76,6 +76,7 @@
     X(NO_DEVICE, no_device, 503, "No device")                                                      \
     X(NO_MEMORY, no_memory, 503, "Out of memory")                                                  \
     X(READ_ONLY, read_only_store, 503, "Read-only store")                                          \
+    X(AUDIT, audit_not_written, 503, "Audit not written")                                          \
     X(UNAVAILABLE, shared_log_away, 503, "Shared log away")                                        \
     X(DAMAGED, damaged_data, 503, "Damaged data")                                                  \
     X(HTTP_VERSION, http_version, 505, "HTTP version not supported")                               \

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from daemon import F32, Daemon, connection_to, problem
+from daemon import F32, KOTAD, Daemon, clean_environment, connection_to, problem
 from kota_cli import kota
 from models import BOX
 from tap import HANG_S, Skip, check, equal, run, test
@@ -425,6 +425,41 @@ def _():
             written = {line_words(line)["request"] for line in file}
         check(len(acknowledged) > 10, f"{len(acknowledged)} writes")
         equal(set(acknowledged) - written, set(), "acknowledged and without a line")
+
+
+@test("--audit-sync: a write whose line is not on the disk is not acknowledged, and made once")
+def _():
+    write_tokens("edit alice-token name=alice")
+    path, kept = (os.path.join(folder.name, name) for name in ("audit-full.log", "audit-kept.log"))
+    os.symlink("/dev/full", path)
+    with Daemon("--token-file", tokens_path, "--audit", path, "--audit-sync") as daemon:
+        def put(name):
+            return daemon.ask("PUT", f"/v1/locales/{name}", {}, headers={**bearer("alice-token"), "Idempotency-Key": name})
+        problem(put("one"), 503, "this write is made, but its line in the audit is not: No space left")
+        problem(put("two"), 503, "no write goes without its line: No space left")
+        equal([daemon.get(f"/v1/locales/{name}", headers=bearer("alice-token")).status for name in ("one", "two")],
+              [200, 404], "what is made")
+        check("the audit cannot be written" in daemon.log_text(), "a line in the log")
+        os.symlink(kept, path + ".new")
+        os.replace(path + ".new", path)
+        daemon.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + HANG_S
+        while (answer := put("one")).status == 503:
+            check(time.monotonic() < until, "the file is not opened again")
+            time.sleep(0.02)
+        equal((answer.status, answer.headers.get("idempotency-replayed")), (201, "true"), "sent again")
+        equal(put("two").status, 201, "the next write")
+        with open(kept, encoding="ascii") as file:
+            equal([line_words(line)["locale"] for line in file], ["one", "two"], "lines")
+
+
+@test("--audit: a pipe without a reader is an error, and not waited for")
+def _():
+    path = os.path.join(folder.name, "audit-pipe")
+    os.mkfifo(path)
+    done = subprocess.run([KOTAD, "--listen", "127.0.0.1:0", "--audit", path], stderr=subprocess.PIPE, text=True,
+                          timeout=HANG_S, env=clean_environment(), check=False)
+    check(done.returncode != 0 and f"--audit {path}: No such device" in done.stderr, done.stderr)
 
 
 run(folder.cleanup, "the folder is removed")

@@ -5,13 +5,16 @@
  * Approach: the writer adds a line for each change of a commit, after the commit and before any
  * answer, and flushes once a commit; with --audit-sync the flush ends in fdatasync, so that every
  * acknowledged write has its line. A write that crashed between its commit and its line was never
- * acknowledged. A file that cannot be written refuses later writes until it can: lines are kept
- * meanwhile, at most LINES_BYTES_MAX of them.
+ * acknowledged, and neither is one whose line failed then: it is answered by an error, and when it
+ * is sent again under its key. A file that cannot be written refuses later writes until it can:
+ * lines are kept meanwhile, at most LINES_BYTES_MAX of them.
  *
  *   2026-12-31T18:00:00.123Z name=alice address=10.0.0.7 route=edit locale=arena-1
  *       rect=3,4,39,39 revision=12 request=4f1c…                            (one line; - for none)
  */
 #include "api/auth/audit.h"
+
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,16 +32,17 @@ struct audit {
     bool is_sync;
     pthread_mutex_t mutex; /* guards all below */
     int fd;
-    bool is_failed;
+    int failed;  /* errno of the last flush; 0: it has not */
     char *lines; /* [LINES_BYTES_MAX]: not yet written */
     size_t length;
     uint64_t sequence;          /* of the last entry */
     struct audit_entry *recent; /* [AUDIT_RECENT]: by sequence */
 };
 
+/* A pipe that has no reader, or one that has stopped, is an error and not waited for. */
 static int open_file(const char *path)
 {
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
 }
 
 struct audit *audit_create(const char *path, bool is_sync, struct err *err)
@@ -67,12 +71,14 @@ struct audit *audit_create(const char *path, bool is_sync, struct err *err)
     return audit;
 }
 
+static void flush(struct audit *audit);
+
 void audit_destroy(struct audit *audit)
 {
     if (!audit)
         return;
     if (audit->fd >= 0) {
-        audit_flush(audit);
+        flush(audit);
         close(audit->fd);
     }
     pthread_mutex_destroy(&audit->mutex);
@@ -88,12 +94,12 @@ enum err_code audit_reopen(struct audit *audit, struct err *err)
 
     if (fd < 0)
         return err_set(err, ERR_BAD_INPUT, "--audit %s: %s", audit->path, strerror(errno));
-    audit_flush(audit);
     pthread_mutex_lock(&audit->mutex);
+    flush(audit);
     close(audit->fd);
     audit->fd = fd;
+    flush(audit);
     pthread_mutex_unlock(&audit->mutex);
-    audit_flush(audit);
     return ERR_OK;
 }
 
@@ -129,22 +135,26 @@ static size_t write_line(const struct audit_entry *entry, char line[LINE_BYTES_M
 static void flush(struct audit *audit)
 {
     size_t done = 0;
-    bool is_failed = false;
+    int failed = 0;
 
-    while (done < audit->length && !is_failed) {
+    while (done < audit->length && !failed) {
         const ssize_t written = write(audit->fd, audit->lines + done, audit->length - done);
 
         if (written > 0)
             done += (size_t)written;
         else if (errno != EINTR)
-            is_failed = true;
+            failed = errno;
     }
     memmove(audit->lines, audit->lines + done, audit->length - done);
     audit->length -= done;
     if (audit->is_sync && done > 0 && fdatasync(audit->fd) != 0 && errno != EINVAL &&
         errno != EROFS) /* a pipe or a terminal has nothing to sync */
-        is_failed = true;
-    audit->is_failed = is_failed;
+        failed = errno;
+    if (failed && !audit->failed)
+        log_error("the audit cannot be written: %s: %s", audit->path, strerror(failed));
+    if (!failed && audit->failed)
+        log_info("the audit is written again: %s", audit->path);
+    audit->failed = failed;
 }
 
 void audit_add(struct audit *audit, const struct change_origin *origin, const char *target,
@@ -178,18 +188,34 @@ void audit_flush(struct audit *audit)
     pthread_mutex_unlock(&audit->mutex);
 }
 
+enum err_code audit_acknowledge(struct audit *audit, struct err *err)
+{
+    int failed;
+
+    if (!audit)
+        return err->code = ERR_OK;
+    pthread_mutex_lock(&audit->mutex);
+    failed = audit->is_sync ? audit->failed : 0;
+    pthread_mutex_unlock(&audit->mutex);
+    return failed
+               ? err_set(err, ERR_AUDIT, "this write is made, but its line in the audit is not: %s",
+                         strerror(failed))
+               : ERR_OK;
+}
+
 enum err_code audit_check(struct audit *audit, struct err *err)
 {
-    bool is_failed;
+    int failed;
 
     pthread_mutex_lock(&audit->mutex);
-    if (audit->is_failed)
+    if (audit->failed)
         flush(audit); /* perhaps there is room again */
-    is_failed = audit->is_failed;
+    failed = audit->failed;
     pthread_mutex_unlock(&audit->mutex);
-    return is_failed ? err_set(err, ERR_READ_ONLY,
-                               "the audit cannot be written, and no write goes without its line")
-                     : ERR_OK;
+    return failed ? err_set(err, ERR_AUDIT,
+                            "the audit cannot be written, and no write goes without its line: %s",
+                            strerror(failed))
+                  : ERR_OK;
 }
 
 size_t audit_recent(struct audit *audit, uint64_t after, struct audit_entry *out, size_t most)

@@ -42,7 +42,13 @@ void audit_add(struct audit *audit, const struct change_origin *origin, const ch
 /* Writes the lines, before their writes are acknowledged. Any thread. */
 void audit_flush(struct audit *audit);
 
-/* Has the last flush failed, so that later writes would have no line? ERR_READ_ONLY then. */
+/*
+ * May a write be acknowledged after audit_flush? ERR_AUDIT: is_sync, and a line is not on the disk;
+ * it stays for the next flush. NULL: there is no audit. Any thread.
+ */
+enum err_code audit_acknowledge(struct audit *audit, struct err *err);
+
+/* Has the last flush failed, so that later writes would have no line? ERR_AUDIT then. */
 enum err_code audit_check(struct audit *audit, struct err *err);
 
 /*

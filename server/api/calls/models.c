@@ -23,6 +23,7 @@
 struct model_write {
     struct http_request *request;
     struct http_reply *reply;
+    struct audit *audit; /* NULL: none */
     enum world_change_kind kind;
     struct model *model; /* a reference; NULL for a deletion */
 };
@@ -57,9 +58,12 @@ static void model_done(void *context, const struct world_outcome *outcome)
 {
     struct model_write *write = context;
     struct http_reply *reply = write->reply;
+    struct err err;
 
     if (outcome->code != ERR_OK) {
         http_reply_problem(reply, outcome->err);
+    } else if (audit_acknowledge(write->audit, &err)) {
+        http_reply_problem(reply, &err);
     } else if (!write->model) {
         http_reply_status(reply, 204);
     } else {
@@ -87,7 +91,7 @@ static enum err_code submit(struct call *call, struct world_change *change, stru
         model_unref(change->model);
         return err_set(err, ERR_NO_MEMORY, "no memory for a write");
     }
-    *write = (struct model_write){call->request, call->reply, change->kind, NULL};
+    *write = (struct model_write){call->request, call->reply, call->api->audit, change->kind, NULL};
     if (change->model)
         write->model = model_ref(change->model);
     change->done = model_done;

@@ -57,7 +57,7 @@ static void order_done(void *context, enum err_code code, const struct err *err,
     struct http_reply *reply = order->reply;
     char url[CLUSTER_URL_MAX + 1] = "";
     struct json_writer w;
-    struct err queued;
+    struct err queued, unaudited;
 
     if (code == ERR_BUSY && err->has_limit && order->spills &&
         patch_wait_queue_add(order->spills, order->request, reply, order->sand, order->scale,
@@ -73,6 +73,11 @@ static void order_done(void *context, enum err_code code, const struct err *err,
         audit_add(order->audit, http_request_note(order->request), report->locale,
                   &report->place.samples, report->has_revision ? report->revision : 0);
         audit_flush(order->audit);
+    }
+    if (audit_acknowledge(order->audit, &unaudited)) {
+        http_reply_problem(reply, &unaudited);
+        http_request_finish(order->request);
+        return;
     }
     json_init(&w, json_sink_of_reply(reply));
     encode_patch(&w, report);

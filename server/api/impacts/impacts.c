@@ -79,7 +79,13 @@ static void send_fate(void *context, const struct fate *fate)
     struct impact_ask *ask = context;
     char url[CLUSTER_URL_MAX + 1] = "";
     struct json_writer w;
+    struct err err;
 
+    if (audit_acknowledge(ask->api->audit, &err)) {
+        http_reply_problem(ask->reply, &err);
+        http_request_finish(ask->request);
+        return;
+    }
     http_reply_made(ask->reply);
     json_init(&w, json_sink_of_reply(ask->reply));
     encode_fate(&w, fate);
