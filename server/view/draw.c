@@ -42,12 +42,12 @@ struct work {
     const struct draw_light *light;
     struct cascade cascades[CASCADES_MAX];
     int cascade_count; /* 0: no shadows */
-    GLuint textures[5], frames[3], buffers[6];
+    GLuint textures[5], frames[3], buffers[7];
     uint32_t *drawn; /* room for the numbers of blocks */
 };
 
 enum { PLACES, LOOKS, DEPTHS, SHADOWS, COLOURS };
-enum { HEIGHTS, BLOCKS, DRAWN, BLOCK_INDICES, CORNERS, SPHERES };
+enum { HEIGHTS, BLOCKS, DRAWN, BLOCK_INDICES, CORNERS, NORMALS, SPHERES };
 
 /* What a pass draws for: the camera, or a cascade. */
 struct target {
@@ -180,10 +180,12 @@ static void set_kind(GLuint program, int kind)
 
 static void draw_parts(const struct work *work, const struct target *target, GLuint program)
 {
-    glBindBuffer(GL_ARRAY_BUFFER, work->buffers[CORNERS]);
-    glVertexAttribPointer(0, 3, GL_FLOAT, GL_FALSE, 0, NULL);
-    glVertexAttribDivisor(0, 0);
-    glEnableVertexAttribArray(0);
+    for (GLuint i = 0; i < 2; i++) { /* corners, normals */
+        glBindBuffer(GL_ARRAY_BUFFER, work->buffers[CORNERS + i]);
+        glVertexAttribPointer(i, 3, GL_FLOAT, GL_FALSE, 0, NULL);
+        glVertexAttribDivisor(i, 0);
+        glEnableVertexAttribArray(i);
+    }
     for (size_t i = 0; i < work->scene->part_count; i++) {
         const struct scene_part *part = &work->scene->parts[i];
 
@@ -192,7 +194,8 @@ static void draw_parts(const struct work *work, const struct target *target, GLu
         set_kind(program, part->is_body ? KIND_BODY : KIND_MESH);
         glDrawArrays(GL_TRIANGLES, (GLint)part->first, (GLsizei)part->count);
     }
-    glDisableVertexAttribArray(0);
+    for (GLuint i = 0; i < 2; i++)
+        glDisableVertexAttribArray(i);
 }
 
 static void draw_spheres(const struct work *work, const struct target *target, GLuint program)
@@ -405,6 +408,8 @@ static void send_scene(struct work *work)
                 (size_t)scene->block_count * sizeof *scene->blocks);
     fill_buffer(GL_ARRAY_BUFFER, work->buffers[CORNERS], scene->corners,
                 scene->corner_count * sizeof *scene->corners);
+    fill_buffer(GL_ARRAY_BUFFER, work->buffers[NORMALS], scene->normals,
+                scene->corner_count * sizeof *scene->normals);
     fill_buffer(GL_ARRAY_BUFFER, work->buffers[SPHERES], scene->spheres,
                 scene->sphere_count * sizeof *scene->spheres);
 }
@@ -424,7 +429,7 @@ enum err_code draw_picture(struct draw *draw, const struct scene *scene,
         work.cascade_count = cascades_make(scene, lens, light->direction, work.cascades);
     glGenTextures(5, work.textures);
     glGenFramebuffers(3, work.frames);
-    glGenBuffers(6, work.buffers);
+    glGenBuffers(7, work.buffers);
     glClipControl(GL_LOWER_LEFT, GL_ZERO_TO_ONE);
     glDisable(GL_CULL_FACE);
     glEnable(GL_DEPTH_TEST);
@@ -437,7 +442,7 @@ enum err_code draw_picture(struct draw *draw, const struct scene *scene,
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
     glDeleteTextures(5, work.textures);
     glDeleteFramebuffers(3, work.frames);
-    glDeleteBuffers(6, work.buffers);
+    glDeleteBuffers(7, work.buffers);
     free(work.drawn);
     if (err->code == ERR_OK && (context_lost(draw->context) || glGetError() != GL_NO_ERROR ||
                                 context_errors(draw->context) != errors))

@@ -102,8 +102,9 @@ static enum err_code add_meshes(const struct locale *locale, struct vec3 eye, st
                                 struct err *err)
 {
     scene->corners = malloc((size_t)(triangles_of(locale) + 1) * sizeof(float[3][3]));
+    scene->normals = calloc((size_t)triangles_of(locale) + 1, sizeof(float[3][3]));
     scene->parts = calloc(locale->layer_count + 1, sizeof *scene->parts);
-    if (!scene->corners || !scene->parts)
+    if (!scene->corners || !scene->normals || !scene->parts)
         return err_set(err, ERR_NO_MEMORY, "no memory for the meshes of a view");
     for (size_t i = 0; i < locale->layer_count; i++) {
         const struct layer *layer = locale->layers[i];
@@ -123,6 +124,9 @@ static enum err_code add_meshes(const struct locale *locale, struct vec3 eye, st
             return err->code;
         part->count = scene->corner_count - part->first;
         part->box = adding.box;
+        if (part->is_body && scene_smooth((const float(*)[3])scene->corners + part->first,
+                                          (uint32_t)part->count, scene->normals + part->first, err))
+            return err->code;
         scene->part_count += part->count > 0;
     }
     return ERR_OK;
@@ -135,7 +139,7 @@ enum err_code scene_make(const struct locale *locale, const struct lens_frame *l
                          struct err *err)
 {
     /* twice: here, and for OpenGL */
-    const uint64_t bytes = 2 * (triangles_of(locale) * sizeof(float[3][3]) +
+    const uint64_t bytes = 2 * (triangles_of(locale) * 2 * sizeof(float[3][3]) +
                                 (uint64_t)blocks_max * SCENE_STORED * SCENE_STORED * 4);
 
     *out = (struct scene){.fields = NULL};
@@ -158,5 +162,6 @@ void scene_finish(struct scene *scene)
     free(scene->heights);
     free(scene->parts);
     free(scene->corners);
+    free(scene->normals);
     *scene = (struct scene){.fields = NULL};
 }

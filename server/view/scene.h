@@ -64,6 +64,7 @@ struct scene {
     struct scene_part *parts;
     size_t part_count;
     float (*corners)[3];
+    float (*normals)[3]; /* of bodies; others have 0: those of their planes */
     size_t corner_count;
     const struct scene_sphere *spheres; /* borrowed */
     uint32_t sphere_count;
@@ -80,6 +81,13 @@ enum err_code scene_make(const struct locale *locale, const struct lens_frame *l
                          uint32_t blocks_max, uint64_t bytes_max, struct scene *out,
                          struct err *err);
 void scene_finish(struct scene *scene);
+
+/*
+ * normals[count] of the corners of a body's triangles, three each: smooth, but for edges sharper
+ * than 35 degrees; 0 of a triangle without area. scene_smooth.c, for scene.c. ERR_NO_MEMORY.
+ */
+enum err_code scene_smooth(const float (*corners)[3], uint32_t count, float (*normals)[3],
+                           struct err *err);
 
 /* Is any of a box (relative to the eye) within the camera's pyramid? */
 bool lens_frame_sees(const struct lens_frame *lens, const struct box3 *box);

@@ -103,7 +103,8 @@ struct shot {
 };
 
 static void take(struct shot *shot, struct locale *locale, struct camera camera, struct vec3 light,
-                 uint32_t width, uint32_t height, uint32_t blocks_max)
+                 uint32_t width, uint32_t height, uint32_t blocks_max,
+                 const struct scene_sphere *spheres, uint32_t sphere_count)
 {
     const size_t pixels = (size_t)width * height;
     struct ray *rays = malloc(width * sizeof *rays);
@@ -116,8 +117,11 @@ static void take(struct shot *shot, struct locale *locale, struct camera camera,
     shot->distance_m = malloc(pixels * sizeof(float));
     shot->hits = malloc(pixels * sizeof *shot->hits);
     if (lens_frame_make(&camera, width, height, &shot->lens, &err) ||
-        scene_make(locale, &shot->lens, blocks_max, 1 << 30, &shot->scene, &err) ||
-        draw_picture(draw, &shot->scene, &shot->lens, &shot->light, shot->rgb, shot->distance_m,
+        scene_make(locale, &shot->lens, blocks_max, 1 << 30, &shot->scene, &err))
+        fail_msg("%s", err_for_log(&err));
+    shot->scene.spheres = spheres;
+    shot->scene.sphere_count = sphere_count;
+    if (draw_picture(draw, &shot->scene, &shot->lens, &shot->light, shot->rgb, shot->distance_m,
                      &err))
         fail_msg("%s", err_for_log(&err));
     shot->light.has_shadows = false;
@@ -188,7 +192,7 @@ static void pixels_show_what_rays_meet(void **state)
         const size_t pixels = (size_t)width * height;
 
         take(&shot, locale, cameras[k], (struct vec3){0.5, 0.6, -0.5}, width, height,
-             SCENE_BLOCKS_MAX);
+             SCENE_BLOCKS_MAX, NULL, 0);
         for (size_t i = 0; i < pixels; i++) {
             good += is_same(&shot, i);
             sky += shot.hits[i].at.t == INFINITY;
@@ -216,7 +220,7 @@ static void coarse_ground_has_no_gaps(void **state)
         skip();
     locale = stage(TRIANGULATION_ANTI);
     take(&shot, locale, (struct camera){{99990, -260, 90}, {100250, 90, 0}, {0, 0, 1}, 60},
-         (struct vec3){0.5, 0.6, -0.5}, 480, 270, 60);
+         (struct vec3){0.5, 0.6, -0.5}, 480, 270, 60, NULL, 0);
     assert_true(shot.scene.block_count <= 60 && shot.scene.fields[0].has_hems);
     for (size_t i = 0; i < pixels; i++) {
         const double t = shot.hits[i].at.t, d = (double)shot.distance_m[i];
@@ -245,25 +249,83 @@ static double light_of(const uint8_t *rgb)
     return sum;
 }
 
-static bool is_lit(const struct lighting *lighting, struct vec3 point)
+static double sphere_distance(const struct scene_sphere *s, struct vec3 from, struct vec3 way)
 {
+    const struct vec3 at = {(double)s->at[0], (double)s->at[1], (double)s->at[2]};
+    const struct vec3 c = vec3_sub(at, from);
+    const double b = vec3_dot(c, way), r = (double)s->radius_m;
+    const double under = b * b - vec3_dot(c, c) + r * r;
+
+    return under > 0 && b - sqrt(under) > 0 ? b - sqrt(under) : INFINITY;
+}
+
+/* What light meets: ground and meshes as `lit` has them, spheres one by one. */
+struct judge {
+    struct lighting lighting;
+    const struct shot *shot;
+    struct cascade cascades[CASCADES_MAX];
+    int count;
+};
+
+static bool is_lit(const struct judge *judge, struct vec3 point)
+{
+    const struct shot *shot = judge->shot;
+    const struct vec3 from = vec3_sub(point, shot->lens.eye);
+    const struct vec3 way = vec3_opposite(shot->light.direction);
     struct locale_hit hit;
 
-    lighting_occluders(lighting, &point, 1, &hit);
+    for (uint32_t i = 0; i < shot->scene.sphere_count; i++)
+        if (sphere_distance(&shot->scene.spheres[i], from, way) < INFINITY)
+            return false;
+    lighting_occluders(&judge->lighting, &point, 1, &hit);
     return hit.at.t == INFINITY;
 }
 
-/* Does the light change within two texels around? */
-static bool is_edge(const struct lighting *lighting, const struct cascade *cascades, int count,
-                    const struct lens_frame *lens, struct vec3 point, bool lit)
+/* Where the ray of a pixel goes first, ground, mesh or sphere; false: nowhere, or the picture shows
+ * something else. */
+static bool meets(const struct shot *shot, size_t i, struct vec3 *point, struct vec3 *normal,
+                  bool *is_round)
 {
-    const struct vec3 from = vec3_sub(point, lens->eye);
+    const struct locale_hit *hit = &shot->hits[i];
+    const struct viewport pixel = {shot->lens.width, shot->lens.height,
+                                   (double)(i % shot->lens.width) + 0.5,
+                                   (double)(i / shot->lens.width) + 0.5};
+    double first = hit->at.t;
+    struct ray ray;
+    struct err err;
+
+    *is_round = false;
+    *point = hit->at.point;
+    *normal = hit->at.normal;
+    assert_int_equal(pick_camera_ray(&shot->camera, &pixel, &ray, &err), ERR_OK);
+    for (uint32_t k = 0; k < shot->scene.sphere_count; k++) {
+        const struct scene_sphere *s = &shot->scene.spheres[k];
+        const struct vec3 at = {(double)s->at[0], (double)s->at[1], (double)s->at[2]};
+        const double t = sphere_distance(s, (struct vec3){0, 0, 0}, ray.direction);
+
+        if (t >= first)
+            continue;
+        first = t;
+        *is_round = true;
+        *normal = vec3_unit(vec3_sub(vec3_scale(ray.direction, t), at));
+        *point = vec3_add(shot->lens.eye,
+                          vec3_add(vec3_scale(ray.direction, t), vec3_scale(*normal, 1e-6)));
+    }
+    return *is_round ? fabs((double)shot->distance_m[i] - first) < 0.01
+                     : first < INFINITY && is_same(shot, i);
+}
+
+/* Does the light change within two texels around? */
+static bool is_edge(const struct judge *judge, struct vec3 point, bool lit)
+{
+    const struct cascade *cascades = judge->cascades;
+    const struct vec3 from = vec3_sub(point, judge->shot->lens.eye);
     const struct box3 box = {from, from};
     int k = 0;
 
-    while (k < count - 1 && !cascade_sees(&cascades[k], &box))
+    while (k < judge->count - 1 && !cascade_sees(&cascades[k], &box))
         k++;
-    if (k < count - 1)
+    if (k < judge->count - 1)
         k++; /* it may be blended with the next one */
     for (int i = 0; i < 48; i++) {
         const double angle = i * M_PI / 8, r = (i / 16 + 1) * cascades[k].texel_m;
@@ -272,11 +334,53 @@ static bool is_edge(const struct lighting *lighting, const struct cascade *casca
                                      vec3_scale(cascades[k].upwards, r * sin(angle))));
 
         for (int j = -2; j <= 2; j++) /* beside it on the slope, not in the air */
-            if (is_lit(lighting, vec3_add(beside, vec3_scale(cascades[k].along,
-                                                             j * cascades[k].texel_m))) != lit)
+            if (is_lit(judge, vec3_add(beside, vec3_scale(cascades[k].along,
+                                                          j * cascades[k].texel_m))) != lit)
                 return true;
     }
     return false;
+}
+
+/* Each pixel that faces the sun beside the judge, at the first place that its ray meets. */
+static void compare_light(struct shot *shot, const char *what, size_t dark_least)
+{
+    const size_t pixels = (size_t)shot->lens.width * shot->lens.height;
+    struct judge judge = {.shot = shot};
+    struct layer_choice choice;
+    struct light light;
+    struct err err;
+    size_t asked = 0, same = 0, edges = 0, dark = 0, round = 0;
+
+    assert_int_equal(locale_choose(shot->locale, NULL, &choice, &err), ERR_OK);
+    assert_true(light_from_direction(shot->light.direction, &light));
+    assert_true(lighting_open(&judge.lighting, &choice, &light, 1, NULL, true));
+    judge.count = cascades_make(&shot->scene, &shot->lens, shot->light.direction, judge.cascades);
+    assert_true(judge.count > 0);
+    for (size_t i = 0; i < pixels; i++) {
+        struct vec3 point, normal;
+        bool is_round, lit;
+
+        if (!meets(shot, i, &point, &normal, &is_round) ||
+            -vec3_dot(normal, shot->light.direction) < (is_round ? 0.1 : 0.02))
+            continue;
+        lit = is_lit(&judge, point);
+        asked++;
+        dark += !lit;
+        round += is_round;
+        if (lit == (light_of(shot->rgb + 3 * i) > 0.67 * light_of(shot->bare + 3 * i)))
+            same++;
+        else
+            edges += is_edge(&judge, point, lit);
+    }
+    print_message("# %s: %.3f %% of %zu pixels as lit, %zu of the other %zu at an edge, %zu dark, "
+                  "%zu on spheres\n",
+                  what, 100.0 * (double)same / (double)asked, asked, edges, asked - same, dark,
+                  round);
+    assert_true(asked > 1000 && dark > dark_least + asked / 1000);
+    assert_true(shot->scene.sphere_count == 0 || round > 200);
+    if ((double)same < 0.99 * (double)asked || same + edges < asked - asked / 5000)
+        fail_msg("%s: %zu of %zu, %zu at edges", what, same, asked, edges);
+    lighting_close(&judge.lighting);
 }
 
 static void sun_reaches_where_lit_says(void **state)
@@ -286,68 +390,54 @@ static void sun_reaches_where_lit_says(void **state)
     static const struct camera cameras[] = {{{99990, -260, 90}, {100250, 90, 0}, {0, 0, 1}, 60},
                                             {{100300, 20, 75}, {100260, 110, 20}, {0, 0, 1}, 75},
                                             {{100250, 90, 320}, {100250, 90, 0}, {0, 1, 0}, 50}};
+    static const char *const names[] = {"light 0", "light 1", "light 2"};
 
     (void)state;
     if (!draw)
         skip();
     for (int k = 0; k < 3; k++) {
         struct locale *locale = stage(TRIANGULATION_ANTI);
-        struct cascade cascades[CASCADES_MAX];
-        struct lighting lighting;
-        struct layer_choice choice;
-        struct light light;
         struct shot shot;
-        struct err err;
-        size_t asked = 0, same = 0, edges = 0, dark = 0, half = 0;
-        int count;
 
-        take(&shot, locale, cameras[k], lights[k], width, height, SCENE_BLOCKS_MAX);
-        assert_int_equal(locale_choose(locale, NULL, &choice, &err), ERR_OK);
-        assert_true(light_from_direction(lights[k], &light));
-        assert_true(lighting_open(&lighting, &choice, &light, 1, NULL, true));
-        count = cascades_make(&shot.scene, &shot.lens, shot.light.direction, cascades);
-        assert_true(count > 0);
-        for (size_t i = 0; i < (size_t)width * height; i++) {
-            const struct locale_hit *hit = &shot.hits[i];
-            const double facing = -vec3_dot(hit->at.normal, shot.light.direction);
-            double part;
-            bool lit;
-
-            if (hit->at.t == INFINITY || !is_same(&shot, i) || facing < 0.02)
-                continue;
-            part = light_of(shot.rgb + 3 * i) / light_of(shot.bare + 3 * i);
-            lit = is_lit(&lighting, hit->at.point);
-            asked++;
-            dark += !lit;
-            half += !lit && part > 0.5 && part < 0.99;
-            if (lit == (part > 0.67))
-                same++;
-            else
-                edges += is_edge(&lighting, cascades, count, &shot.lens, hit->at.point, lit);
-        }
-        print_message("# light %d: %.3f %% of %zu pixels as lit, %zu of the other %zu at an edge, "
-                      "%zu dark, %zu of them lighter than half\n",
-                      k, 100.0 * (double)same / (double)asked, asked, edges, asked - same, dark,
-                      half);
-        assert_true(asked > 1000 && dark > asked / 1000);
-        if ((double)same < 0.99 * (double)asked || same + edges < asked - asked / 5000)
-            fail_msg("light %d: %zu of %zu, %zu at edges", k, same, asked, edges);
-        lighting_close(&lighting);
+        take(&shot, locale, cameras[k], lights[k], width, height, SCENE_BLOCKS_MAX, NULL, 0);
+        compare_light(&shot, names[k], 0);
         put_away(&shot);
         locale_unref(locale);
     }
 }
 
-/* ---- spheres --------------------------------------------------------------------------------- */
-
-static double sphere_distance(const struct scene_sphere *s, struct vec3 way)
+/* Spheres over the ground, and on each other: what they cast, and what they receive. */
+static void spheres_cast_and_receive_shadows(void **state)
 {
-    const struct vec3 c = {(double)s->at[0], (double)s->at[1], (double)s->at[2]};
-    const double b = vec3_dot(c, way), r = (double)s->radius_m;
-    const double under = b * b - vec3_dot(c, c) + r * r;
+    enum { COUNT = 60 };
+    const struct camera camera = {{100120, 60, 60}, {100150, 105, 0}, {0, 0, 1}, 40};
+    struct locale *locale;
+    struct scene_sphere spheres[COUNT];
+    struct random random = {11};
+    struct shot shot;
 
-    return under > 0 && b - sqrt(under) > 0 ? b - sqrt(under) : INFINITY;
+    (void)state;
+    if (!draw)
+        skip();
+    locale = stage(TRIANGULATION_ANTI);
+    for (int i = 0; i < COUNT; i++) {
+        const double x = random_in(&random, 100135, 100175), y = random_in(&random, 90, 130);
+        const double z = (double)height_at((int)(x - 100000.5), (int)((y + 200) / 1.25)) +
+                         random_in(&random, 1, 9);
+
+        spheres[i] = (struct scene_sphere){
+            {(float)(x - camera.eye.x), (float)(y - camera.eye.y), (float)(z - camera.eye.z)},
+            (float)random_in(&random, 1, 2.5),
+            0.5F};
+    }
+    take(&shot, locale, camera, (struct vec3){0.5, 0.3, -0.9}, 400, 225, SCENE_BLOCKS_MAX, spheres,
+         COUNT);
+    compare_light(&shot, "spheres", 500);
+    put_away(&shot);
+    locale_unref(locale);
 }
+
+/* ---- spheres --------------------------------------------------------------------------------- */
 
 static void spheres_are_where_rays_meet_them(void **state)
 {
@@ -384,12 +474,57 @@ static void spheres_are_where_rays_meet_them(void **state)
 
             assert_int_equal(pick_camera_ray(&camera, &pixel, &ray, &err), ERR_OK);
             for (int i = 0; i < COUNT; i++)
-                want = fmin(want, sphere_distance(&spheres[i], ray.direction));
+                want =
+                    fmin(want, sphere_distance(&spheres[i], (struct vec3){0, 0, 0}, ray.direction));
             met += want < INFINITY;
             wrong += want < INFINITY ? !(fabs(got - want) < 1e-2) : got > 0;
         }
     print_message("# %zu of %d pixels show spheres, %zu differ\n", met, WIDTH * HEIGHT, wrong);
     assert_true(met > 2000 && wrong * 1000 <= met);
+}
+
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+/* A ball's normals are its radii; a box keeps its edges. */
+static void bodies_are_smooth_up_to_a_crease(void **state)
+{
+    enum { RINGS = 9, SIDES = 20, CORNERS = RINGS * SIDES * 6 };
+    static float corners[CORNERS][3], normals[CORNERS][3];
+    static const int quad[6][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 0}, {1, 1}, {0, 1}};
+    static const float face[6][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0},
+                                     {0, 0, 0}, {1, 0, 1}, {1, 0, 0}};
+    float edge[6][3];
+    struct err err;
+    double worst = 1;
+
+    (void)state;
+    for (int i = 0; i < CORNERS; i++) {
+        const int ring = i / 6 / SIDES + quad[i % 6][0];
+        const double polar = M_PI * ring / RINGS, radius = ring % RINGS ? sin(polar) : 0;
+        const double turn = 2 * M_PI * ((i / 6 + quad[i % 6][1]) % SIDES) / SIDES;
+
+        corners[i][0] = (float)(radius * cos(turn));
+        corners[i][1] = (float)(radius * sin(turn));
+        corners[i][2] = (float)cos(polar);
+    }
+    assert_int_equal(scene_smooth((const float(*)[3])corners, CORNERS, normals, &err), ERR_OK);
+    for (int i = 0; i < CORNERS; i++) {
+        double cosine = 0, length = 0;
+
+        for (int k = 0; k < 3; k++) {
+            cosine += (double)corners[i][k] * (double)normals[i][k];
+            length += (double)normals[i][k] * (double)normals[i][k];
+        }
+        if (length > 0) /* triangles at the poles have no area */
+            worst = fmin(worst, fabs(cosine));
+    }
+    print_message("# the worst normal of a ball is off by %.2f degrees\n",
+                  acos(worst) * 180 / M_PI);
+    assert_true(worst > cos(3 * M_PI / 180));
+    assert_int_equal(scene_smooth(face, 6, edge, &err), ERR_OK); /* two faces at a right angle */
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 3; k++)
+            assert_true(fabsf(edge[i][k]) < 1e-6F || fabsf(fabsf(edge[i][k]) - 1) < 1e-6F);
 }
 
 int main(void)
@@ -399,6 +534,8 @@ int main(void)
         cmocka_unit_test(coarse_ground_has_no_gaps),
         cmocka_unit_test(sun_reaches_where_lit_says),
         cmocka_unit_test(spheres_are_where_rays_meet_them),
+        cmocka_unit_test(spheres_cast_and_receive_shadows),
+        cmocka_unit_test(bodies_are_smooth_up_to_a_crease),
     };
     struct err err;
     int failed;

@@ -2,6 +2,7 @@
  * Granules in the 3D view: sixteen living patches, each cut out of the ground and each drawn, and
  * splats whose pixels are where rays of the camera meet the granules' spheres, in double.
  */
+import { parseObj, smoothNormals } from "../../client/web/scene/obj.js";
 import { putBeach } from "./live.mjs";
 import { hangMs, until, visit } from "./support.mjs";
 
@@ -201,8 +202,32 @@ async function follows(page, daemon, check) {
   check.equal(await glError(page), 0, "without an error of GL");
 }
 
+/** Normals of bodies: a ball's are its radii, whatever its triangles; a box keeps its faces. */
+function smoothBodies(check) {
+  const normals = (obj) => {
+    const { points, faces } = parseObj(obj), corners = faces.flatMap(([a, ...f]) =>
+      f.slice(1).flatMap((_, i) => [a, f[i], f[i + 1]])), out = smoothNormals(points, corners);
+    return corners.map((c, i) => [points[c], [...out.subarray(3 * i, 3 * i + 3)]]);
+  };
+  const rings = 9, sides = 20, lines = [];
+  for (let i = 0; i <= rings; i++)
+    for (let k = 0; k < sides; k++) {
+      const [polar, turn] = [Math.PI * i / rings, 2 * Math.PI * k / sides];
+      lines.push(`v ${Math.sin(polar) * Math.cos(turn)} ${Math.sin(polar) * Math.sin(turn)} ${Math.cos(polar)}`);
+      const [a, b] = [i * sides + k + 1, i * sides + (k + 1) % sides + 1];
+      if (i < rings) lines.push(`f ${a} ${a + sides} ${b + sides}`, `f ${a} ${b + sides} ${b}`);
+    }
+  const off = normals(lines.join("\n")).filter(([, n]) => Math.hypot(...n) > 0).map(([p, n]) => dot(p, n));
+  check(off.length > 900 && off.every((cos) => cos > Math.cos(3 * Math.PI / 180)),
+    "a ball's normals are its radii", Math.min(...off));
+  const box = normals("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\n" +
+    "f 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n");
+  check(box.every(([, n]) => n.filter((v) => Math.abs(v) < 1e-6).length === 2), "a box keeps its edges");
+}
+
 /** @param {any} page @param {any} daemon @param {any} check */
 export async function rest(page, daemon, check) {
+  smoothBodies(check);
   await page.setViewportSize(small);
   await putBeach(daemon.kota);
   await visit(page, `${daemon.url}/#beach`);

@@ -176,13 +176,13 @@ export class Patches {
     const wanted = new Set(this.live.flatMap((p) => p.bodies.map(shapeOf)));
     for (const id of wanted) {
       if (this.models.has(id)) continue;
-      this.models.set(id, typeof id === "number" ? this.drawer.upload(ballObj(id)) : null);
+      this.models.set(id, typeof id === "number" ? this.drawer.upload(ballObj(id), true) : null);
       if (typeof id === "number") continue;
       const file = await this.kota.get(`/v1/models/${id}`, { quiet: true }).catch((error) => {
         if (error.status !== 404) this.models.delete(id);
         return null;
       });
-      if (file) this.models.set(id, this.drawer.upload(file.text));
+      if (file) this.models.set(id, this.drawer.upload(file.text, true));
       this.onChange();
     }
   }

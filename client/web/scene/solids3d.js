@@ -2,13 +2,13 @@
  * Meshes in the 3D view: polygon layers of the locale, and bodies on sand by their models.
  *
  * A mesh is uploaded once, relative to a corner of its own, so that large coordinates lose nothing;
- * where it lies and how it is turned are uniforms. Faces are flat and have two sides, but a ceiling's
- * are seen only from below: it would hide a hall, or a planet under its sky. Layers of too many
- * polygons are left out, and a message says so.
+ * where it lies and how it is turned are uniforms. Faces are flat, those of bodies smooth up to a
+ * crease, and have two sides, but a ceiling's are seen only from below: it would hide a hall, or a
+ * planet under its sky. Layers of too many polygons are left out, and a message says so.
  */
 import { upField } from "/web/frames.js";
 import { makeProgram } from "/web/gl.js";
-import { parseObj } from "/web/obj.js";
+import { parseObj, smoothNormals } from "/web/obj.js";
 import { turned } from "/web/poses.js";
 import { tell } from "/web/state.js";
 
@@ -40,21 +40,28 @@ export class SolidDrawer {
     Object.assign(this, { gl, programs });
   }
 
-  /** @param {string} text an OBJ file @returns {object|null} null: it has no faces */
-  upload(text) {
+  /** @param {string} text an OBJ file @param {boolean} [isSmooth] its edges, up to a crease
+   * @returns {object|null} null: it has no faces */
+  upload(text, isSmooth = false) {
     const { gl } = this, { points, faces } = parseObj(text);
     if (!faces.length) return null;
-    const base = points[faces[0][0]], indices = triangles(faces);
-    const places = Float32Array.from(points.flatMap((p) => p.map((v, i) => v - base[i])));
-    const mesh = { base, count: indices.length, array: gl.createVertexArray(),
-      buffers: [gl.createBuffer(), gl.createBuffer()] };
+    const base = points[faces[0][0]], corners = triangles(faces);
+    const vertices = isSmooth ? Array.from(corners, (i) => points[i]) : points;
+    const mesh = { base, count: corners.length, array: gl.createVertexArray(), buffers: [] };
+    const fill = (target, values) => {
+      mesh.buffers.push(gl.createBuffer());
+      gl.bindBuffer(target, mesh.buffers.at(-1));
+      gl.bufferData(target, values, gl.STATIC_DRAW);
+    };
+    const attribute = (location, values) => {
+      fill(gl.ARRAY_BUFFER, values);
+      gl.enableVertexAttribArray(location);
+      gl.vertexAttribPointer(location, 3, gl.FLOAT, false, 0, 0);
+    };
     gl.bindVertexArray(mesh.array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, mesh.buffers[0]);
-    gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
-    gl.enableVertexAttribArray(0);
-    gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, mesh.buffers[1]);
-    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
+    attribute(0, Float32Array.from(vertices.flatMap((p) => p.map((v, i) => v - base[i]))));
+    if (isSmooth) attribute(1, smoothNormals(points, corners)); // else 0: the face's
+    fill(gl.ELEMENT_ARRAY_BUFFER, isSmooth ? corners.map((_, i) => i) : corners);
     gl.bindVertexArray(null);
     return mesh;
   }

@@ -1,5 +1,6 @@
-// Triangles as they are, relative to the eye; their normals are those of their planes.
+// Triangles as they are, relative to the eye.
 layout(location = 0) in vec3 corner;
+layout(location = 1) in vec3 normal; // of a body; 0: that of the plane
 
 uniform mat4 matrix;
 
@@ -9,7 +10,7 @@ out float v_hole;
 void main()
 {
     v_place = corner;
-    v_normal = vec3(0.0);
+    v_normal = normal;
     v_hole = 0.0;
     gl_Position = matrix * vec4(v_place, 1.0);
 }
