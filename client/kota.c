@@ -13,6 +13,7 @@
 
 #include "base/nearest_word.h"
 #include "base/check.h"
+#include "base/standard_files.h"
 #include "client/help.h"
 #include "client/number.h"
 #include "client/print.h"
@@ -508,6 +509,7 @@ int main(int argc, char **argv)
                         .timeout = DEFAULT_TIMEOUT};
     enum kota_exit done;
 
+    standard_files_hold();
     if (!isatty(STDOUT_FILENO))
         kota.is_json = true;
     done = run(&kota);

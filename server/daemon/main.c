@@ -26,6 +26,7 @@
 #include "base/exit_code.h"
 #include "daemon/confine.h"
 #include "base/log.h"
+#include "base/standard_files.h"
 #include "daemon/notify.h"
 #include "sand/engine_gl/driver_places.h"
 #include "terrain/kernels/simd.h"
@@ -692,6 +693,7 @@ int main(int argc, char **argv)
     struct err err = {.code = ERR_OK};
     sigset_t signals;
 
+    standard_files_hold();
     if (config_read(&d.config, argc, argv, environ, isatty(STDERR_FILENO) == 1, &err)) {
         log_init(LOG_ERROR, d.config.log_format);
         log_error("kotad does not start: %s", err_for_log(&err));

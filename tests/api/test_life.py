@@ -14,8 +14,8 @@ import threading
 import time
 import zlib
 
-from daemon import (BIN_DIR, F32, KOTAD, ROOT, SLOW, Daemon, clean_environment, parse_answers, problem,
-                    receive)
+from daemon import (BIN_DIR, F32, KOTAD, ROOT, SLOW, Daemon, ask_once, clean_environment, parse_answers,
+                    problem, receive)
 from folders import folder, fresh
 from images import asc
 from metrics import bodies_bytes
@@ -942,6 +942,25 @@ def settings_table():
     text = subprocess.run([KOTAD, "--help=table"], capture_output=True, text=True, timeout=HANG_S,
                           env=clean_environment(), check=True).stdout
     return [line.split("\t") for line in text.splitlines()]
+
+
+@test("without standard input, output and error no socket gets their numbers, nor the log")
+def without_standard_files():
+    port_file = os.path.join(folder.name, "no-files-port")
+    closed = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"]
+    process = subprocess.Popen([*closed, KOTAD, "--listen", "127.0.0.1:0", "--port-file", port_file, "--access-log"],
+                               env=clean_environment())
+    try:
+        until("a port", lambda: os.path.exists(port_file))
+        port = int(open(port_file).read())
+        for _ in range(20):
+            equal(ask_once(port, "/v1/locales").status, 200, "an answer")
+        kota = subprocess.run([*closed, os.path.join(BIN_DIR, "kota"), "--url", f"http://127.0.0.1:{port}", "check"],
+                              env=clean_environment(), timeout=HANG_S, check=False)
+        equal(kota.returncode, 1, "kota cannot write what it was asked for")
+    finally:
+        process.terminate()
+        equal(process.wait(HANG_S), 0, "exit status")
 
 
 @test("docs/life-cycle.md names what can change while the daemon runs, and nothing else")
