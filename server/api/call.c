@@ -654,6 +654,13 @@ void call_content_type(struct call *call, const char *media_type)
         http_reply_content_type(call->reply, media_type);
 }
 
+void call_stream_head(struct call *call, const char *media_type)
+{
+    call_content_type(call, media_type);
+    call_header(call, "Cache-Control", "no-store");
+    call_header(call, "X-Accel-Buffering", "no");
+}
+
 char *call_open_answer(struct call *call, size_t bytes)
 {
     char *at = json_open_room(&call->out, 64 + WORLD_ID_MAX + JSON_RAW_INTEGER_MAX + bytes);

@@ -116,6 +116,8 @@ void call_status(struct call *call, int status);
 void call_header(struct call *call, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void call_content_type(struct call *call, const char *media_type);
+/* The head of a stream of events. */
+void call_stream_head(struct call *call, const char *media_type);
 
 /*
  * Before item i of a batch (0 before the first, or without a batch): may the call continue? Else it
@@ -141,6 +143,10 @@ enum { CALL_RAYS_TOGETHER = 64 };
  * one may take long.
  */
 size_t call_rays_together(const struct call *call, const struct layer_choice *choice);
+static inline size_t call_some_rays(size_t count, size_t first, size_t together)
+{
+    return count - first < together ? count - first : together;
+}
 
 /*
  * Before long work: ERR_BUSY when the call is on a loop; it then begins again on a worker (of a

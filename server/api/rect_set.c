@@ -20,20 +20,13 @@ enum {
     ROUND_SHARE = 4 /* a round unites a quarter: its results may be cheaper to unite further */
 };
 
-static bool is_inside(const struct sample_rect *inner, const struct sample_rect *outer)
-{
-    return inner->column >= outer->column && inner->row >= outer->row &&
-           inner->column + inner->cols <= outer->column + outer->cols &&
-           inner->row + inner->rows <= outer->row + outer->rows;
-}
-
 /* Drops the rectangles inside `rect`. */
 static void drop_inside(struct rect_set *set, const struct sample_rect *rect)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < set->count; i++)
-        if (!is_inside(&set->rects[i], rect))
+        if (!sample_rect_is_inside(&set->rects[i], rect))
             set->rects[kept++] = set->rects[i];
     set->count = kept;
 }
@@ -160,7 +153,7 @@ static void unite(struct rect_set *set)
 void rect_set_add(struct rect_set *set, const struct sample_rect *rect)
 {
     for (size_t i = 0; i < set->count; i++)
-        if (is_inside(rect, &set->rects[i]))
+        if (sample_rect_is_inside(rect, &set->rects[i]))
             return;
     drop_inside(set, rect);
     if (set->count == RECT_SET_ROOM)

@@ -5,6 +5,7 @@
 #define KOTA_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 static inline uint64_t monotonic_ns(void)
@@ -37,6 +38,19 @@ static inline int64_t realtime_ms(void)
 
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Milliseconds since 1970 as RFC 3339 in UTC, like 2026-01-31T12:00:00.123Z. */
+enum { UTC_TEXT_BYTES = 40 };
+static inline void utc_text(int64_t time_ms, char out[UTC_TEXT_BYTES])
+{
+    const time_t seconds = (time_t)(time_ms / 1000);
+    struct tm tm;
+    size_t length;
+
+    gmtime_r(&seconds, &tm);
+    length = strftime(out, UTC_TEXT_BYTES - 8, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out + length, UTC_TEXT_BYTES - length, ".%03dZ", (int)(time_ms % 1000));
 }
 
 #endif

@@ -19,6 +19,7 @@
  */
 #include "base/log.h"
 
+#include "base/clock.h"
 #include "base/json_text.h"
 
 #include <errno.h>
@@ -73,19 +74,6 @@ static bool write_now(const char *bytes, size_t length)
     return true;
 }
 
-/* UTC with milliseconds, RFC 3339; out[32]. */
-static void format_time(char *out, size_t size)
-{
-    struct timespec now;
-    struct tm parts;
-    size_t used;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    used = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(out + used, size - used, ".%03dZ", (int)(now.tv_nsec / 1000000));
-}
-
 struct line {
     size_t length;
     char text[LOG_LINE_BYTES];
@@ -95,11 +83,11 @@ static void line_make(struct line *line, enum log_level level, const char *id, c
                       const char *message)
 {
     char escaped[LOG_LINE_BYTES - 512];
-    char when[40];
+    char when[UTC_TEXT_BYTES];
     int length;
 
     json_text_escape(escaped, sizeof escaped, message, strlen(message));
-    format_time(when, sizeof when);
+    utc_text(realtime_ms(), when);
     if (atomic_load_explicit(&log_format, memory_order_relaxed) == LOG_JSON)
         length =
             snprintf(line->text, sizeof line->text,

@@ -14,6 +14,7 @@
  */
 #include "api/auth/audit.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -110,24 +111,20 @@ static const char *or_none(const char *text)
 
 static size_t write_line(const struct audit_entry *entry, char line[LINE_BYTES_MAX])
 {
-    const time_t seconds = (time_t)entry->time_s;
-    char time[32], rect[64] = "-", revision[24] = "-";
-    struct tm tm;
+    char time[UTC_TEXT_BYTES], rect[64] = "-", revision[24] = "-";
     int length;
 
-    gmtime_r(&seconds, &tm);
-    strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%S", &tm);
+    utc_text(entry->time_ms, time);
     if (entry->rect.cols > 0)
         snprintf(rect, sizeof rect, "%u,%u,%u,%u", entry->rect.column, entry->rect.row,
                  entry->rect.cols, entry->rect.rows);
     if (entry->revision > 0)
         snprintf(revision, sizeof revision, "%llu", (unsigned long long)entry->revision);
     length = snprintf(line, LINE_BYTES_MAX,
-                      "%s.%03dZ name=%s address=%s route=%s locale=%s rect=%s revision=%s "
+                      "%s name=%s address=%s route=%s locale=%s rect=%s revision=%s "
                       "request=%s\n",
-                      time, (int)((entry->time_s - (double)seconds) * 1000), entry->origin.name,
-                      or_none(entry->origin.address), entry->origin.route, or_none(entry->target),
-                      rect, revision, entry->origin.request);
+                      time, entry->origin.name, or_none(entry->origin.address), entry->origin.route,
+                      or_none(entry->target), rect, revision, entry->origin.request);
     return (size_t)length < LINE_BYTES_MAX ? (size_t)length : LINE_BYTES_MAX - 1;
 }
 
@@ -161,13 +158,11 @@ void audit_add(struct audit *audit, const struct change_origin *origin, const ch
                const struct sample_rect *rect, uint64_t revision)
 {
     struct audit_entry *entry;
-    struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
     pthread_mutex_lock(&audit->mutex);
     entry = &audit->recent[++audit->sequence % AUDIT_RECENT];
     *entry = (struct audit_entry){.sequence = audit->sequence,
-                                  .time_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9,
+                                  .time_ms = realtime_ms(),
                                   .origin = *origin,
                                   .revision = revision};
     if (target)

@@ -15,7 +15,7 @@ enum { AUDIT_RECENT = 1000 };
 
 struct audit_entry {
     uint64_t sequence; /* of this process, from 1 on */
-    double time_s;     /* since 1970 */
+    int64_t time_ms;   /* since 1970 */
     struct change_origin origin;
     char target[WORLD_ID_MAX + 1]; /* locale or model */
     struct sample_rect rect;       /* cols 0: none */

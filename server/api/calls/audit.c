@@ -9,19 +9,13 @@
 
 #include "api/encode.h"
 #include "api/options.h"
-
-#include <stdio.h>
-#include <time.h>
+#include "base/clock.h"
 
 static void put_entry(struct json_writer *w, const struct audit_entry *entry)
 {
-    const time_t seconds = (time_t)entry->time_s;
-    char text[32], time[sizeof text + 8];
-    struct tm tm;
+    char time[UTC_TEXT_BYTES];
 
-    gmtime_r(&seconds, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(time, sizeof time, "%s.%03dZ", text, (int)((entry->time_s - (double)seconds) * 1000));
+    utc_text(entry->time_ms, time);
     json_begin_object(w);
     json_put_integer(w, "sequence", entry->sequence);
     json_put_string_or_null(w, "time", time);

@@ -379,9 +379,7 @@ static enum err_code open_stream(struct call *call, const struct subscription *p
         .pull = events_pull, .ended = events_ended, .silent = events_silent};
     struct subscription *s;
 
-    call_content_type(call, place->form == EVENT_FRAME ? FRAME_MEDIA_TYPE : "text/event-stream");
-    call_header(call, "Cache-Control", "no-store");
-    call_header(call, "X-Accel-Buffering", "no");
+    call_stream_head(call, place->form == EVENT_FRAME ? FRAME_MEDIA_TYPE : "text/event-stream");
     if (!call->request)
         return ERR_OK;
     s = malloc(sizeof *s);

@@ -119,18 +119,13 @@ static enum err_code open_lighting(struct call *call, const struct layer_choice 
     return call_offload(call, err);
 }
 
-static size_t some_of(size_t count, size_t first, size_t together)
-{
-    return count - first < together ? count - first : together;
-}
-
 static enum err_code answer_binary(struct call *call, struct batch *batch,
                                    const struct lighting *lighting, struct err *err)
 {
     size_t together = call_rays_together(call, lighting->choice);
 
     for (size_t i = 0; i < batch->count; i += together) {
-        size_t count = some_of(batch->count, i, together);
+        size_t count = call_some_rays(batch->count, i, together);
         struct vec3 points[LIT_TOGETHER_MAX];
 
         if (call_check_budget(call, i, err))
@@ -201,7 +196,7 @@ static enum err_code answer_json(struct call *call, const struct json_batch *bat
 
     call_begin_results(call);
     for (size_t i = 0; i < batch->count; i += together) {
-        size_t count = some_of(batch->count, i, together);
+        size_t count = call_some_rays(batch->count, i, together);
         struct locale_hit occluders[LIT_TOGETHER_MAX];
         struct vec3 points[LIT_TOGETHER_MAX];
         char *at;

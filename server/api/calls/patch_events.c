@@ -217,9 +217,7 @@ enum err_code patch_events_get_answer(struct call *call, struct err *err)
                                       .poses = UINT64_MAX,
                                       .granule_rate = rate};
         memcpy(follower->locale, report->locale, sizeof follower->locale);
-        call_content_type(call, "text/event-stream");
-        call_header(call, "Cache-Control", "no-store");
-        call_header(call, "X-Accel-Buffering", "no");
+        call_stream_head(call, "text/event-stream");
         text_append(call, "retry: 2000\n: kota\n\n");
         sand_follow(follower->sand, 1);
         if (call->request &&

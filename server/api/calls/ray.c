@@ -360,11 +360,6 @@ static enum err_code answer_binary(struct batch *batch, const struct ray_options
     return ERR_OK;
 }
 
-static size_t some_of(size_t count, size_t first, size_t together)
-{
-    return count - first < together ? count - first : together;
-}
-
 static enum err_code ray_binary(struct call *call, struct err *err)
 {
     static const char *const binary_names[] = {"mode", "layer", "base", NULL};
@@ -381,7 +376,7 @@ static enum err_code ray_binary(struct call *call, struct err *err)
     together = call_rays_together(call, &options.choice);
     for (size_t i = 0; i < batch.count; i += together)
         if (call_check_budget(call, i, err) ||
-            answer_binary(&batch, &options, i, some_of(batch.count, i, together), err))
+            answer_binary(&batch, &options, i, call_some_rays(batch.count, i, together), err))
             return err->code;
     batch_close(call, &batch, 4);
     return ERR_OK;
@@ -412,7 +407,7 @@ enum err_code ray_post_answer(struct call *call, struct err *err)
     }
     together = call_rays_together(call, &options.choice);
     for (size_t i = 0; i < batch.count; i += together) {
-        size_t count = some_of(batch.count, i, together);
+        size_t count = call_some_rays(batch.count, i, together);
 
         for (size_t k = 0; k < count; k++)
             asked.rays[k] = ray_of(batch.numbers + (i + k) * json_shape_rays.stride);

@@ -106,9 +106,7 @@ enum err_code watch_get_answer(struct call *call, struct err *err)
         free(reader);
         return err->code;
     }
-    call_content_type(call, "text/event-stream");
-    call_header(call, "Cache-Control", "no-store");
-    call_header(call, "X-Accel-Buffering", "no");
+    call_stream_head(call, "text/event-stream");
     text_append(call, "retry: 2000\n: kota\n\n");
     watch_follow(reader->watches, reader->watch, 1);
     if (!call->request || http_reply_stream(call->request, call->reply, &calls, reader, err))

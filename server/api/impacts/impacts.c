@@ -144,12 +144,6 @@ static void give_fate(struct call *call, const struct fate *fate, bool is_waitin
 
 /* ---- fates by the feed ----------------------------------------------------------------------- */
 
-static bool is_inside(const struct sample_rect *a, const struct sample_rect *b)
-{
-    return a->column >= b->column && a->column + a->cols <= b->column + b->cols &&
-           a->row >= b->row && a->row + a->rows <= b->row + b->rows;
-}
-
 /* An event of the crater, or of the granules that took its place. False: no more is to be known. */
 static bool take_event(const struct feed_event *event, uint64_t number, struct fate *fate)
 {
@@ -167,7 +161,7 @@ static bool take_event(const struct feed_event *event, uint64_t number, struct f
         return false;
     fate->is_refined = strcmp(event->source, "patch") == 0 && event->has_rect &&
                        strcmp(event->layer, fate->layer) == 0 &&
-                       is_inside(&fate->rect, &event->rect);
+                       sample_rect_is_inside(&fate->rect, &event->rect);
     if (fate->is_refined)
         fate->revision = event->revision;
     return !fate->is_refined;

@@ -12,23 +12,13 @@
 #include "api/calls.h"
 #include "api/encode.h"
 #include "api/options.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 /* ---- shared --------------------------------------------------------------------------------- */
-
-void past_write_time(int64_t time_ms, char out[PAST_TIME_BYTES])
-{
-    const time_t seconds = (time_t)(time_ms / 1000);
-    struct tm tm;
-    size_t length;
-
-    gmtime_r(&seconds, &tm);
-    length = strftime(out, PAST_TIME_BYTES - 8, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + length, PAST_TIME_BYTES - length, ".%03dZ", (int)(time_ms % 1000));
-}
 
 bool past_read_time(const char *text, int64_t *out)
 {
@@ -165,7 +155,7 @@ static bool take(void *context, const struct store_past *row, struct err *err)
     static const struct sample_rect none = {0, 0, 0, 0};
     struct asked *asked = context;
     struct json_writer *w = asked->w;
-    char time[PAST_TIME_BYTES];
+    char time[UTC_TEXT_BYTES];
 
     (void)err;
     if (!is_asked(asked, row))
@@ -174,7 +164,7 @@ static bool take(void *context, const struct store_past *row, struct err *err)
         asked->is_full = true;
         return false;
     }
-    past_write_time(row->time_ms, time);
+    utc_text(row->time_ms, time);
     json_begin_object(w);
     json_put_integer(w, "revision", row->revision);
     json_put_string_or_null(w, "author", row->author);

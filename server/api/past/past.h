@@ -6,9 +6,7 @@
 
 #include "api/call.h"
 
-/* Milliseconds since 1970 as RFC 3339, and back. */
-enum { PAST_TIME_BYTES = 40 };
-void past_write_time(int64_t time_ms, char out[PAST_TIME_BYTES]);
+/* Milliseconds since 1970 of RFC 3339; utc_text is the way back. */
 bool past_read_time(const char *text, int64_t *out);
 
 /* author=: a token's name; "" when absent. */

@@ -15,6 +15,14 @@ struct sample_rect {
     uint32_t column, row, cols, rows;
 };
 
+static inline bool sample_rect_is_inside(const struct sample_rect *inner,
+                                         const struct sample_rect *outer)
+{
+    return inner->column >= outer->column && inner->row >= outer->row &&
+           inner->column + inner->cols <= outer->column + outer->cols &&
+           inner->row + inner->rows <= outer->row + outer->rows;
+}
+
 enum edit_kind {
     EDIT_SET, /* the samples become these; NaN makes a hole, a number fills one */
     EDIT_ADD, /* the samples grow by these; a hole stays one, NaN makes one */
