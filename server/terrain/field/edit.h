@@ -23,6 +23,13 @@ static inline bool sample_rect_is_inside(const struct sample_rect *inner,
            inner->row + inner->rows <= outer->row + outer->rows;
 }
 
+static inline bool sample_rect_fits(const struct sample_rect *rect,
+                                    const struct heightfield_spec *spec)
+{
+    return (uint64_t)rect->column + rect->cols <= spec->cols &&
+           (uint64_t)rect->row + rect->rows <= spec->rows;
+}
+
 enum edit_kind {
     EDIT_SET, /* the samples become these; NaN makes a hole, a number fills one */
     EDIT_ADD, /* the samples grow by these; a hole stays one, NaN makes one */

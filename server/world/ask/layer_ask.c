@@ -20,11 +20,6 @@ enum { TOGETHER = 64 }; /* of a batch; their data stays in the first-level cache
 
 #define WALL_COSINE 1e-12 /* between normal and gravity: vertical, but for the rounding of a turn */
 
-static bool is_vertical(struct vec3 gravity)
-{
-    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
-}
-
 struct vec3 layer_own_down(const struct layer *layer, struct vec3 point)
 {
     if (layer->space.frame != MESH_CARTESIAN)
@@ -55,7 +50,7 @@ static void contact_out(const struct layer *layer, struct vec3 asked, struct mes
 {
     const struct motion *motion = &layer->motion;
 
-    if (is_vertical(layer->gravity) && !motion->is_tilted)
+    if (gravity_is_minus_z(layer->gravity) && !motion->is_tilted)
         contact->point =
             (struct vec3){asked.x, asked.y, contact->point.z + motion->pose.translation.z};
     else
@@ -153,7 +148,7 @@ static void ray_hit_out(const struct layer *layer, const struct ray *ray, struct
 {
     const struct motion *motion = &layer->motion;
 
-    if (is_vertical(layer->gravity) && !motion->is_tilted && ray->direction.x == 0 &&
+    if (gravity_is_minus_z(layer->gravity) && !motion->is_tilted && ray->direction.x == 0 &&
         ray->direction.y == 0)
         hit->point =
             (struct vec3){ray->origin.x, ray->origin.y, hit->point.z + motion->pose.translation.z};

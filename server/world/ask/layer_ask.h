@@ -9,6 +9,11 @@
 #include "terrain/mesh/mesh_trace.h"
 #include "world/values/layer.h"
 
+static inline bool gravity_is_minus_z(struct vec3 gravity)
+{
+    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
+}
+
 /* Of a moved layer; use the functions below. */
 bool moved_mesh_floor(const struct layer *layer, struct vec3 point, double reach_up_m,
                       struct mesh_contact *out);

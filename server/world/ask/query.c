@@ -36,11 +36,6 @@
  * after a ray's arithmetic. For heightfields, under a gravity other than -Z or over polygons. */
 #define FLOOR_EPSILON_RELATIVE 1e-9
 
-static bool is_minus_z(struct vec3 gravity)
-{
-    return gravity.x == 0 && gravity.y == 0 && gravity.z == -1;
-}
-
 static struct vec3 against(struct vec3 normal, struct vec3 gravity)
 {
     return vec3_dot(normal, gravity) > 0 ? vec3_opposite(normal) : normal;
@@ -125,7 +120,7 @@ enum err_code locale_choose_ground(const struct locale *locale, const char *laye
         return ERR_OK;
     }
     if (fields == 0 && has_ground_mesh(out)) {
-        if (is_minus_z(locale->manifest.gravity))
+        if (gravity_is_minus_z(locale->manifest.gravity))
             return ERR_OK;
         return err_set_at(err, ERR_NO_HEIGHTFIELD, "locale",
                           "heights are along Z, and gravity in locale %s is not: ask for contact",
@@ -735,7 +730,7 @@ static struct probe probe_at(const struct layer_choice *choice, struct vec3 poin
         .point = point,
         .gravity = gravity,
         .reach_up_m = reach_up_m,
-        .is_vertical = is_cartesian && is_minus_z(gravity),
+        .is_vertical = is_cartesian && gravity_is_minus_z(gravity),
         .lifted = level_of(point, gravity) + reach_up_m,
         .beyond = vec3_add(point, vec3_scale(up, lift)),
     };

@@ -23,10 +23,7 @@ static const struct heightfield *field_of(const struct locale *locale,
     const struct heightfield_spec *spec =
         layer && layer->field ? heightfield_spec(layer->field) : NULL;
 
-    return spec && (uint64_t)rect->column + rect->cols <= spec->cols &&
-                   (uint64_t)rect->row + rect->rows <= spec->rows
-               ? layer->field
-               : NULL;
+    return spec && sample_rect_fits(rect, spec) ? layer->field : NULL;
 }
 
 /* A bit for each sample of `before` that is another one now; NULL without memory. */

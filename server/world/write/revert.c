@@ -144,12 +144,6 @@ static bool common(const struct sample_rect *a, const struct sample_rect *b,
     return true;
 }
 
-static bool is_inside(const struct heightfield_spec *spec, const struct sample_rect *rect)
-{
-    return (uint64_t)rect->column + rect->cols <= spec->cols &&
-           (uint64_t)rect->row + rect->rows <= spec->rows;
-}
-
 static struct block *block_at(struct revert_plan *plan, uint32_t column, uint32_t row, bool is_made,
                               struct err *err)
 {
@@ -241,7 +235,7 @@ static bool take(void *context, const struct store_past *row, struct err *err)
     struct sample_rect cut;
 
     plan->read = row->revision;
-    if (is_of_layer && row->before_m && is_inside(&plan->spec, &row->rect))
+    if (is_of_layer && row->before_m && sample_rect_fits(&row->rect, &plan->spec))
         return !common(&row->rect, &plan->scope, &cut) ||
                (touch_all(plan, row, &cut, is_by, err) &&
                 (!is_by || add(&plan->asked, row->revision, err)));

@@ -92,6 +92,11 @@ void count_nothing(struct world_stats *counted, const struct change_result *resu
 void kind_describe_samples(const struct heightfield *before, const struct heightfield *after,
                            struct feed_event *event);
 
+/* Do these samples lie in the bounds of the change, if it has some? */
+enum err_code kind_check_rect(const struct world_change *change,
+                              const struct heightfield_spec *spec, const struct sample_rect *rect,
+                              struct err *err);
+
 /*
  * result->outcome becomes the next samples of a layer of result->before: after, layer and the event
  * with its content. And what such a kind writes and counts.

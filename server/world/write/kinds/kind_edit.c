@@ -60,23 +60,29 @@ void kind_describe_samples(const struct heightfield *before, const struct height
 }
 
 /* A brush changes the square around it, other edits the samples of their rect. */
+enum err_code kind_check_rect(const struct world_change *change,
+                              const struct heightfield_spec *spec, const struct sample_rect *rect,
+                              struct err *err)
+{
+    double box_m[4] = {spec->origin_x_m + rect->column * spec->spacing_x_m,
+                       spec->origin_y_m + rect->row * spec->spacing_y_m,
+                       spec->origin_x_m +
+                           ((double)rect->column + rect->cols - 1) * spec->spacing_x_m,
+                       spec->origin_y_m + ((double)rect->row + rect->rows - 1) * spec->spacing_y_m};
+
+    return change->has_bounds ? world_check_bounds(change->bounds_m, box_m, err) : ERR_OK;
+}
+
 static enum err_code check_bounds(const struct world_change *change,
                                   const struct heightfield_spec *spec, struct err *err)
 {
-    const struct sample_rect *rect = &change->edit.rect;
     const struct brush *brush = &change->edit.brush;
     double box_m[4] = {brush->center.x - brush->radius_m, brush->center.y - brush->radius_m,
                        brush->center.x + brush->radius_m, brush->center.y + brush->radius_m};
 
-    if (!change->has_bounds)
-        return ERR_OK;
-    if (change->edit.kind != EDIT_BRUSH) {
-        box_m[0] = spec->origin_x_m + rect->column * spec->spacing_x_m;
-        box_m[1] = spec->origin_y_m + rect->row * spec->spacing_y_m;
-        box_m[2] = spec->origin_x_m + ((double)rect->column + rect->cols - 1) * spec->spacing_x_m;
-        box_m[3] = spec->origin_y_m + ((double)rect->row + rect->rows - 1) * spec->spacing_y_m;
-    }
-    return world_check_bounds(change->bounds_m, box_m, err);
+    if (change->edit.kind != EDIT_BRUSH)
+        return kind_check_rect(change, spec, &change->edit.rect, err);
+    return change->has_bounds ? world_check_bounds(change->bounds_m, box_m, err) : ERR_OK;
 }
 
 enum err_code kind_make_samples(struct change_result *result, const struct layer *old,

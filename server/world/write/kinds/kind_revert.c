@@ -13,19 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum err_code check_bounds(const struct world_change *change,
-                                  const struct heightfield_spec *spec,
-                                  const struct sample_rect *rect, struct err *err)
-{
-    double box_m[4] = {spec->origin_x_m + rect->column * spec->spacing_x_m,
-                       spec->origin_y_m + rect->row * spec->spacing_y_m,
-                       spec->origin_x_m +
-                           ((double)rect->column + rect->cols - 1) * spec->spacing_x_m,
-                       spec->origin_y_m + ((double)rect->row + rect->rows - 1) * spec->spacing_y_m};
-
-    return change->has_bounds ? world_check_bounds(change->bounds_m, box_m, err) : ERR_OK;
-}
-
 static bool is_set(const uint8_t *bits, size_t i)
 {
     return bits[i / 8] >> i % 8 & 1;
@@ -41,9 +28,7 @@ static enum err_code make_logged(struct change_result *result, struct err *err)
     const float *next_m = change->edit.heights_m;
     const size_t count = (size_t)rect->cols * rect->rows;
 
-    if (!layer || !layer->field ||
-        (uint64_t)rect->column + rect->cols > heightfield_spec(layer->field)->cols ||
-        (uint64_t)rect->row + rect->rows > heightfield_spec(layer->field)->rows)
+    if (!layer || !layer->field || !sample_rect_fits(rect, heightfield_spec(layer->field)))
         return err_set(err, ERR_DAMAGED, "there are no such samples to revert");
     result->outcome.rect = *rect;
     result->outcome.heights_m = malloc(count * sizeof *result->outcome.heights_m);
@@ -76,7 +61,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
         result->after = locale_ref(result->before);
         return ERR_OK;
     }
-    return check_bounds(change, heightfield_spec(layer->field), &result->outcome.rect, err)
+    return kind_check_rect(change, heightfield_spec(layer->field), &result->outcome.rect, err)
                ? err->code
                : kind_make_samples(result, layer, err);
 }
