@@ -298,6 +298,8 @@ static bool meets(const struct shot *shot, size_t i, struct vec3 *point, struct 
     *point = hit->at.point;
     *normal = hit->at.normal;
     assert_int_equal(pick_camera_ray(&shot->camera, &pixel, &ray, &err), ERR_OK);
+    if (vec3_dot(*normal, ray.direction) > 0) /* through a hole, from below */
+        *normal = vec3_opposite(*normal);
     for (uint32_t k = 0; k < shot->scene.sphere_count; k++) {
         const struct scene_sphere *s = &shot->scene.spheres[k];
         const struct vec3 at = {(double)s->at[0], (double)s->at[1], (double)s->at[2]};
@@ -410,7 +412,7 @@ static void sun_reaches_where_lit_says(void **state)
 static void spheres_cast_and_receive_shadows(void **state)
 {
     enum { COUNT = 60 };
-    const struct camera camera = {{100120, 60, 60}, {100150, 105, 0}, {0, 0, 1}, 40};
+    const struct camera camera = {{100120, 60, 60}, {100150, 110, 10}, {0, 0, 1}, 50};
     struct locale *locale;
     struct scene_sphere spheres[COUNT];
     struct random random = {11};
