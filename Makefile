@@ -131,7 +131,7 @@ LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c 
 # libkota-ground: questions about ground without a daemon. What is listed here is all that may be in
 # it: no socket, no library but libc and libm.
 GROUND_PARTS := $(sort $(wildcard $(addprefix server/terrain/,bvh/*.c field/*.c field_ray/*.c \
-	kernels/*.c mesh/*.c radial/*.c sweep/*.c))) $(addprefix server/terrain/,motion.c pick.c sight.c trig.c) \
+	instances/*.c kernels/*.c mesh/*.c radial/*.c sweep/*.c))) $(addprefix server/terrain/,motion.c pick.c sight.c trig.c) \
 	$(addprefix server/base/,content_hash.c err.c huge.c nearest_word.c number_read.c power_of_ten.c slab.c) \
 	$(addprefix server/formats/,feed_frames.c float_layout.c polygon/polygon_edit.c polygon/polygon_set.c) \
 	$(addprefix server/json/,json_check.c json_value.c) \

@@ -211,6 +211,10 @@ static void mesh_import_object(struct json_writer *w, const struct mesh_import *
     json_put_integer(w, "dropped", import->dropped);
     if (import->dropped > 0)
         drops_members(w, import);
+    json_key(w, "instances_shared");
+    json_integer(w, import->instances_shared);
+    json_key(w, "instances_copied");
+    json_integer(w, import->instances_copied);
     if (import->precision_m > 0) {
         json_put_number(w, "precision_m", import->precision_m);
     }

@@ -292,6 +292,7 @@ static void polygon_layer(struct api *api, const char *id, const struct upload *
                           struct vec3 gravity, struct polygon_set *polygons, struct pace *pace,
                           struct uploaded *out, struct err *err)
 {
+    uint64_t copied = polygons->instances_copied;
     uint64_t charge = polygons->polygon_count * MESH_POLYGON_BYTES +
                       polygons->starts[polygons->polygon_count] * MESH_CORNER_BYTES +
                       polygons->vertex_count * MESH_VERTEX_BYTES;
@@ -307,6 +308,7 @@ static void polygon_layer(struct api *api, const char *id, const struct upload *
         layer_unref(out->layer);
         out->layer = NULL;
     }
+    out->import.mesh.instances_copied += copied;
     if (out->layer)
         out->charge = charge;
     else
@@ -371,12 +373,15 @@ enum err_code upload_layer(struct api *api, const char *id, const void *bytes, s
 {
     struct heightfield_spec spec;
     struct raster raster;
+    struct polygon_options options = upload->polygon;
     struct polygon_set polygons;
     double precision_m;
 
     *out = (struct uploaded){.layer = NULL};
     if (upload->format.kind == LAYER_MESH) {
-        if (polygon_decode(upload->format.polygon, bytes, length, &upload->polygon,
+        if (upload->space.frame == MESH_CARTESIAN)
+            options.axis = vec3_opposite(manifest->gravity);
+        if (polygon_decode(upload->format.polygon, bytes, length, &options,
                            &api_limits(api)->polygon, &polygons, err))
             return err->code;
         precision_m = polygons.precision_m;

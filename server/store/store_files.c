@@ -11,7 +11,8 @@
  *                  it the hash of all the rest. (mesh_content does not suffice: it omits the
  *                  header, and a mesh and the same mesh moved differ only there.)
  *   HASH.polygons  "KOTAPOLY", 3 × uint64 counts (vertices, polygons, corners), then vertices
- *                  (3 × float64), starts and corners (uint32). HASH is BLAKE2b-256 of all of it.
+ *                  (3 × float64), starts and corners (uint32), instances (polygon_set.h). HASH
+ *                  is BLAKE2b-256 of all of it.
  *
  * An existing file is compared with the bytes to be written; a damaged one is replaced. Bytes go
  * through SQLite's VFS, so that a test's VFS sees them (store_data.h, STORE_FCNTL_*).
@@ -260,7 +261,8 @@ static void *polygons_encode(const struct polygon_set *set, size_t *length)
     uint64_t counts[3] = {set->vertex_count, set->polygon_count, set->starts[set->polygon_count]};
     size_t parts[3] = {counts[0] * sizeof *set->vertices, (counts[1] + 1) * sizeof *set->starts,
                        counts[2] * sizeof *set->corners};
-    char *bytes = malloc(POLYGONS_HEAD_BYTES + parts[0] + parts[1] + parts[2]), *to = bytes;
+    size_t rest = polygon_instances_bytes(set);
+    char *bytes = malloc(POLYGONS_HEAD_BYTES + parts[0] + parts[1] + parts[2] + rest), *to = bytes;
 
     if (!bytes)
         return NULL;
@@ -269,7 +271,8 @@ static void *polygons_encode(const struct polygon_set *set, size_t *length)
     to = (char *)memcpy(to, set->vertices, parts[0]) + parts[0];
     to = (char *)memcpy(to, set->starts, parts[1]) + parts[1];
     to = (char *)memcpy(to, set->corners, parts[2]) + parts[2];
-    *length = (size_t)(to - bytes);
+    polygon_instances_put(set, to);
+    *length = (size_t)(to - bytes) + rest;
     return bytes;
 }
 
@@ -289,14 +292,19 @@ static bool polygons_decode(const char *bytes, size_t length, struct polygon_set
     parts[0] = counts[0] * sizeof *out->vertices;
     parts[1] = (counts[1] + 1) * sizeof *out->starts;
     parts[2] = counts[2] * sizeof *out->corners;
-    if (length != POLYGONS_HEAD_BYTES + parts[0] + parts[1] + parts[2] ||
+    if (length < POLYGONS_HEAD_BYTES + parts[0] + parts[1] + parts[2] ||
         polygon_set_allocate(counts[0], counts[1], counts[2], out, err))
         return false;
     bytes += POLYGONS_HEAD_BYTES;
     memcpy(out->vertices, bytes, parts[0]);
     memcpy(out->starts, bytes + parts[0], parts[1]);
     memcpy(out->corners, bytes + parts[0] + parts[1], parts[2]);
-    return true;
+    bytes += parts[0] + parts[1] + parts[2];
+    if (polygon_instances_take(bytes, length - POLYGONS_HEAD_BYTES - parts[0] - parts[1] - parts[2],
+                               out, err))
+        return true;
+    polygon_set_free(out);
+    return false;
 }
 
 /* ---- meshes --------------------------------------------------------------------------------- */

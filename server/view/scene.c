@@ -91,6 +91,10 @@ static uint64_t triangles_of(const struct locale *locale)
     for (size_t i = 0; i < locale->layer_count; i++) {
         const struct polygon_set *set = layer_polygon_set(locale->layers[i]);
 
+        if (set && set->instances.count > 0) { /* which have no gaps */
+            count += polygon_set_corners(set) - 2 * polygon_set_numbers(set);
+            continue;
+        }
         for (size_t k = 0; set && k < set->polygon_count; k++)
             if (set->starts[k + 1] - set->starts[k] >= 3)
                 count += set->starts[k + 1] - set->starts[k] - 2;

@@ -127,6 +127,7 @@ static enum err_code export_png16(struct call *call, const struct heightfield *f
 /* ---- OBJ ------------------------------------------------------------------------------------- */
 
 struct obj_text {
+    const struct polygon_set *set; /* of a mesh layer */
     struct call *call;
     struct err *err;
     uint64_t bytes;
@@ -146,7 +147,7 @@ static bool take(void *to, const char *bytes, size_t length)
 static enum err_code encode(const struct layer *layer, struct obj_text *text)
 {
     const struct obj_sink sink = {text, take};
-    bool is_whole = layer->kind == LAYER_MESH ? obj_encode_polygons(layer_polygon_set(layer), &sink)
+    bool is_whole = layer->kind == LAYER_MESH ? obj_encode_polygons(text->set, &sink)
                                               : obj_encode_field(layer->field, &sink);
 
     if (!is_whole && !text->err->code)
@@ -155,11 +156,12 @@ static enum err_code encode(const struct layer *layer, struct obj_text *text)
 }
 
 /* Counted first only where it might be too long. */
-static enum err_code export_obj(struct call *call, const struct layer *layer, struct err *err)
+static enum err_code export_set(struct call *call, const struct layer *layer,
+                                const struct polygon_set *set, struct err *err)
 {
-    uint64_t most = layer->kind == LAYER_MESH ? obj_polygons_bytes_max(layer_polygon_set(layer))
+    uint64_t most = layer->kind == LAYER_MESH ? obj_polygons_bytes_max(set)
                                               : obj_field_bytes_max(layer->field);
-    struct obj_text text = {call, err, 0, true};
+    struct obj_text text = {set, call, err, 0, true};
     struct err ignored = {.code = ERR_OK};
 
     if (answer_check_length(call, most, "the layer as obj", &ignored) != ERR_OK &&
@@ -172,6 +174,20 @@ static enum err_code export_obj(struct call *call, const struct layer *layer, st
     text.is_counted_only = false;
     if (encode(layer, &text) == ERR_OK)
         call_content_type(call, "model/obj");
+    return err->code;
+}
+
+static enum err_code export_obj(struct call *call, const struct layer *layer, struct err *err)
+{
+    struct polygon_set made;
+    const struct polygon_set *set;
+
+    if (layer->kind == LAYER_HEIGHTFIELD)
+        return export_set(call, layer, NULL, err);
+    set = polygon_set_flat(layer_polygon_set(layer), &made, err);
+    if (set)
+        export_set(call, layer, set, err);
+    polygon_set_free(&made);
     return err->code;
 }
 

@@ -188,21 +188,36 @@ static uint32_t default_step(const struct layer *layer)
     return step;
 }
 
-static enum err_code encode(struct call *call, const struct layer *layer, uint32_t step,
-                            struct raster_bytes *out, struct err *err)
+static enum err_code encode_set(struct call *call, const struct layer *layer,
+                                const struct polygon_set *set, uint32_t step,
+                                struct raster_bytes *out, struct err *err)
 {
     uint64_t most = layer->kind == LAYER_MESH
-                        ? glb_polygons_bytes_max(layer_polygon_set(layer))
+                        ? glb_polygons_bytes_max(set)
                         : glb_field_bytes_max(heightfield_spec(layer->field), step);
 
     if (answer_check_length(call, most, "the layer as glb", err))
         return err->code;
     if (layer->kind == LAYER_MESH)
-        glb_encode_polygons(layer_polygon_set(layer), out, err);
+        glb_encode_polygons(set, out, err);
     else
         glb_encode_field(layer->field, step, out, err);
     if (err->code == ERR_UNPROCESSABLE) /* no triangle */
         err_at(err, "%s", layer->kind == LAYER_MESH ? "layer" : "step");
+    return err->code;
+}
+
+static enum err_code encode(struct call *call, const struct layer *layer, uint32_t step,
+                            struct raster_bytes *out, struct err *err)
+{
+    struct polygon_set made = {.vertices = NULL};
+    const struct polygon_set *set = NULL;
+
+    if (layer->kind == LAYER_MESH)
+        set = polygon_set_flat(layer_polygon_set(layer), &made, err);
+    if (set || layer->kind == LAYER_HEIGHTFIELD)
+        encode_set(call, layer, set, step, out, err);
+    polygon_set_free(&made);
     return err->code;
 }
 

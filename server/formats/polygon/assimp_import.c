@@ -442,12 +442,13 @@ struct import_task {
     const uint8_t *bytes;
     size_t length;
     const struct polygon_limits *limits;
+    struct vec3 axis; /* of instances */
 };
 
-/* Then come vertices, corners and starts, if err.code is ERR_OK. */
+/* Then come vertices, corners, starts and instances, if err.code is ERR_OK. */
 struct import_head {
     struct err err;
-    uint64_t vertices, polygons, corners;
+    uint64_t vertices, polygons, corners, instance_bytes, instances_copied;
     double precision_m;
 };
 
@@ -455,7 +456,8 @@ static void child_import(void *context, int pipe)
 {
     const struct import_task *task = context;
     struct import_head head;
-    struct polygon_set set = {0};
+    struct polygon_set set = {.instances.axis = task->axis};
+    void *instances;
 
     memset(&head, 0, sizeof head);
     if (assimp_decode_here(task->format, task->bytes, task->length, task->limits, &set,
@@ -467,10 +469,17 @@ static void child_import(void *context, int pipe)
     head.polygons = set.polygon_count;
     head.corners = set.starts[set.polygon_count];
     head.precision_m = set.precision_m;
+    head.instance_bytes = polygon_instances_bytes(&set);
+    head.instances_copied = set.instances_copied;
+    instances = malloc(head.instance_bytes + 1);
+    if (!instances)
+        return; /* it ends as one without memory */
+    polygon_instances_put(&set, instances);
     jail_write(pipe, &head, sizeof head);
     jail_write(pipe, set.vertices, set.vertex_count * sizeof *set.vertices);
     jail_write(pipe, set.corners, head.corners * sizeof *set.corners);
     jail_write(pipe, set.starts, (set.polygon_count + 1) * sizeof *set.starts);
+    jail_write(pipe, instances, head.instance_bytes);
 }
 
 /* Of an error of the child only a known code and a text are used. */
@@ -509,6 +518,25 @@ static enum err_code set_check(const char *word, const struct polygon_set *set, 
     return ERR_OK;
 }
 
+/* The last part: sets *whole. */
+static enum err_code instances_receive(struct jail *jail, const struct import_head *head,
+                                       struct polygon_set *out, bool *whole, const char *word,
+                                       struct err *err)
+{
+    void *bytes = NULL;
+
+    if (head->instance_bytes <= GLTF_INSTANCES_BYTES_MAX)
+        bytes = malloc(head->instance_bytes + 1);
+    err->code = ERR_OK;
+    if (!bytes)
+        return err_set(err, ERR_NO_MEMORY, "%s: no memory for instances", word);
+    *whole = jail_read(jail, bytes, head->instance_bytes);
+    if (*whole && !polygon_instances_take(bytes, head->instance_bytes, out, err) && !err->code)
+        err_set(err, ERR_BAD_INPUT, "%s: the reader failed on this file", word);
+    free(bytes);
+    return err->code;
+}
+
 /* ERR_OK with *whole false: the child stopped writing; its exit status has the reason. */
 static enum err_code set_receive(const struct import_task *task, struct jail *jail,
                                  struct polygon_set *out, bool *whole, struct err *err)
@@ -531,9 +559,11 @@ static enum err_code set_receive(const struct import_task *task, struct jail *ja
         !jail_read(jail, out->corners, corners * sizeof *out->corners) ||
         !jail_read(jail, out->starts, (out->polygon_count + 1) * sizeof *out->starts))
         return ERR_OK;
-    *whole = true;
     out->precision_m = head.precision_m;
-    return set_check(word, out, corners, err);
+    out->instances_copied = head.instances_copied;
+    if (set_check(word, out, corners, err))
+        return err->code;
+    return instances_receive(jail, &head, out, whole, word, err);
 }
 
 static enum err_code silence_error(const char *word, enum jail_end end, struct err *err)
@@ -559,7 +589,7 @@ enum err_code assimp_decode(enum polygon_format format, const uint8_t *bytes, si
     static const struct jail_limits bounds = {.memory_bytes = POLYGON_JAIL_MEMORY_BYTES,
                                               .cpu_s = POLYGON_JAIL_CPU_S,
                                               .wall_s = POLYGON_JAIL_WALL_S};
-    struct import_task task = {format, bytes, length, limits};
+    struct import_task task = {format, bytes, length, limits, out->instances.axis};
     const char *word = polygon_format_word(format);
     struct jail jail;
     enum jail_end end;

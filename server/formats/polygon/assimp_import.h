@@ -19,8 +19,9 @@ enum { POLYGON_JAIL_CPU_S = 20, POLYGON_JAIL_WALL_S = 60 }; /* for one file */
 
 /*
  * Decodes bytes[length] in the file's own frame: the header checked, then assimp in a jail. Order,
- * errors and cost are those of polygon_decode(). *out is empty on entry; polygon_set_free() it.
- * Any thread.
+ * errors and cost are those of polygon_decode(). *out is empty on entry, but that its
+ * instances.axis says about which axis instances are turned, in the file's frame (zero: copies);
+ * polygon_set_free() it. Any thread.
  */
 enum err_code assimp_decode(enum polygon_format format, const uint8_t *bytes, size_t length,
                             const struct polygon_limits *limits, struct polygon_set *out,

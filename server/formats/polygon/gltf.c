@@ -19,7 +19,8 @@
  * often as a node uses it. Meshes that no node of the scene uses are not read. The nodes are walked
  * depth first by a stack of bounded depth and for a bounded number of items, so that shared
  * subtrees do not matter; a node below itself is refused. The walk counts first, against the
- * limits, and then the same walk fills in. A mirror (negative determinant) reverses corners
+ * limits, and then the same walk fills in. A walk before both finds what is in several places
+ * (gltf_uses.h). A mirror (negative determinant) reverses corners
  * (3.7.4).
  *
  * assimp drops a triangle that has an index out of range and reads on. So its result is compared
@@ -33,7 +34,7 @@
 
 #include "base/base64.h"
 #include "base/check.h"
-#include "formats/polygon/affine.h"
+#include "formats/polygon/gltf_uses.h"
 #include "formats/little.h"
 #include "formats/polygon/polygon_header.h"
 
@@ -455,9 +456,11 @@ static enum err_code array_find(const struct gltf_document *document, const cJSO
 struct gltf_walk {
     const struct gltf_document *document;
     const struct polygon_limits *limits;
-    struct polygon_set *out; /* NULL while counting */
+    struct gltf_uses *uses;
+    enum gltf_step { USES_FIND, SIZES_COUNT, SET_FILL } step;
+    struct polygon_set *out; /* of SET_FILL */
     uint64_t vertices, polygons, corners;
-    size_t visits;
+    size_t visits, use; /* use: the next one's number */
 };
 
 /* The three numbers, of indices or else of points, that triangle i is of. */
@@ -528,7 +531,7 @@ static enum err_code primitive_visit(struct gltf_walk *walk, const cJSON *primit
                    err) ||
         (own && array_find(document, own, 1, &indices, err)))
         return err->code;
-    if (walk->out) {
+    if (walk->step == SET_FILL) {
         points_fill(walk, &points, place);
         if (triangles_fill(walk, mode, triangles, &points, &indices, affine_mirrors(place), err))
             return err->code;
@@ -599,19 +602,66 @@ static enum err_code visits_check(struct gltf_walk *walk, struct err *err)
                      VISITS_MAX);
 }
 
+static enum err_code primitives_visit(struct gltf_walk *walk, const cJSON *mesh,
+                                      const struct affine *place, struct err *err)
+{
+    for (const cJSON *primitive = array_first(member(mesh, "primitives")); primitive;
+         primitive = primitive->next)
+        if (visits_check(walk, err) ||
+            (walk->step != USES_FIND && primitive_visit(walk, primitive, place, err)))
+            return err->code;
+    return ERR_OK;
+}
+
+/* A mesh in a place: the polygons of an owner where it is turned to, but at the origin. */
+static enum err_code use_visit(struct gltf_walk *walk, const cJSON *mesh, struct err *err)
+{
+    const size_t number = walk->use++;
+    struct gltf_use *use = &walk->uses->at[number], *owner = &walk->uses->at[use->owner];
+    struct affine place = use->place;
+
+    if (owner == use) {
+        uint64_t first = walk->polygons;
+
+        for (int row = 0; use->shared > 1 && row < 3; row++)
+            place.m[row][3] = 0;
+        if (primitives_visit(walk, mesh, &place, err))
+            return err->code;
+        use->first = (uint32_t)first;
+        use->polygons = (uint32_t)(walk->polygons - first);
+    }
+    if (walk->step == SET_FILL && walk->uses->is_shared) {
+        bool is_placed = owner->shared > 1;
+
+        walk->out->instances.at[number] = (struct mesh_instance){
+            .translation = {is_placed ? use->place.m[0][3] : 0, is_placed ? use->place.m[1][3] : 0,
+                            is_placed ? use->place.m[2][3] : 0},
+            .cos = use->cos,
+            .sin = use->sin,
+            .first = owner->first,
+            .count = owner->polygons};
+    }
+    return ERR_OK;
+}
+
 static enum err_code node_visit(struct gltf_walk *walk, const cJSON *node,
                                 const struct affine *place, struct err *err)
 {
+    const struct gltf_document *document = walk->document;
     const cJSON *index = member(node, "mesh");
-    const cJSON *mesh = table_at(&walk->document->meshes, index);
+    const cJSON *mesh = table_at(&document->meshes, index);
+    uint64_t number = number_or(index, SUM_MAX);
 
     if (index && !mesh)
         return err_set(err, ERR_BAD_INPUT, "%s: a node has a mesh that is none of %zu",
-                       walk->document->word, walk->document->meshes.count);
-    for (const cJSON *primitive = array_first(member(mesh, "primitives")); primitive;
-         primitive = primitive->next)
-        if (visits_check(walk, err) || primitive_visit(walk, primitive, place, err))
+                       document->word, document->meshes.count);
+    if (mesh && document->polygons[number] > 0) {
+        if (walk->step == USES_FIND
+                ? primitives_visit(walk, mesh, place, err) ||
+                      gltf_uses_add(walk->uses, (uint32_t)number, place, err)
+                : use_visit(walk, mesh, err))
             return err->code;
+    }
     return visits_check(walk, err);
 }
 
@@ -671,23 +721,68 @@ static enum err_code scene_walk(struct gltf_walk *walk, struct err *err)
     return ERR_OK;
 }
 
+/* The polygons of all uses have numbers: of 32 bits. */
+static enum err_code numbers_check(const struct gltf_walk *walk, struct err *err)
+{
+    uint64_t polygons = 0;
+
+    for (size_t i = 0; i < walk->uses->count; i++)
+        polygons = sum(polygons, walk->uses->at[walk->uses->at[i].owner].polygons);
+    if (polygons < UINT32_MAX)
+        return ERR_OK;
+    return err_limit(err, ERR_TOO_LARGE, UINT32_MAX - 1, (double)polygons,
+                     "%s: %llu polygons in all instances, at most %u: their numbers have 32 bits",
+                     walk->document->word, (unsigned long long)polygons, UINT32_MAX - 1);
+}
+
+static enum err_code instances_allocate(const struct gltf_uses *uses, struct vec3 axis,
+                                        struct polygon_set *out, struct err *err)
+{
+    out->instances_copied = uses->copied;
+    if (!uses->is_shared)
+        return ERR_OK;
+    out->instances.at = calloc(uses->count, sizeof *out->instances.at);
+    if (!out->instances.at)
+        return err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", uses->count);
+    out->instances.count = uses->count;
+    out->instances.axis = axis;
+    return ERR_OK;
+}
+
+static enum err_code uses_decode(struct gltf_document *document, struct gltf_uses *uses,
+                                 const struct polygon_limits *limits, struct polygon_set *out,
+                                 struct err *err)
+{
+    struct vec3 axis = out->instances.axis;
+    struct gltf_walk find = {.document = document, .limits = limits, .uses = uses};
+    struct gltf_walk count = find, fill = find;
+
+    count.step = SIZES_COUNT;
+    fill.step = SET_FILL;
+    fill.out = out;
+    if (contents_read(document, err) || scene_walk(&find, err) ||
+        gltf_uses_match(uses, document->meshes.count, axis, err) || scene_walk(&count, err))
+        return err->code;
+    if (count.polygons == 0)
+        return err_set(err, ERR_UNPROCESSABLE, "%s: the file has no polygons", document->word);
+    if (numbers_check(&count, err) ||
+        polygon_set_allocate((size_t)count.vertices, (size_t)count.polygons, (size_t)count.corners,
+                             out, err) ||
+        instances_allocate(uses, axis, out, err) || scene_walk(&fill, err))
+        return err->code;
+    CHECK(fill.vertices == count.vertices && fill.corners == count.corners);
+    return ERR_OK;
+}
+
 static enum err_code document_decode(struct gltf_document *document,
                                      const struct polygon_limits *limits, struct polygon_set *out,
                                      struct err *err)
 {
-    struct gltf_walk count = {.document = document, .limits = limits};
-    struct gltf_walk fill = {.document = document, .limits = limits, .out = out};
+    struct gltf_uses uses = {.at = NULL};
+    enum err_code code = uses_decode(document, &uses, limits, out, err);
 
-    if (contents_read(document, err) || scene_walk(&count, err))
-        return err->code;
-    if (count.polygons == 0)
-        return err_set(err, ERR_UNPROCESSABLE, "%s: the file has no polygons", document->word);
-    if (polygon_set_allocate((size_t)count.vertices, (size_t)count.polygons, (size_t)count.corners,
-                             out, err) ||
-        scene_walk(&fill, err))
-        return err->code;
-    CHECK(fill.vertices == count.vertices && fill.corners == count.corners);
-    return ERR_OK;
+    gltf_uses_free(&uses);
+    return code;
 }
 
 enum err_code gltf_decode(enum polygon_format format, const uint8_t *bytes, size_t length,

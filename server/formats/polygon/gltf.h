@@ -9,7 +9,7 @@
 
 /*
  * Decodes bytes[length], a POLYGON_GLB whose header is well or a POLYGON_GLTF, in the file's own
- * frame. *out is empty on entry and may be half filled after an error; polygon_set_free() it.
+ * frame. *out is as for assimp_decode() on entry and may be half filled after an error; polygon_set_free() it.
  *
  * is_read  out: false where the file has something that is not read here (listed in gltf.c); *out
  * is then still empty
@@ -19,6 +19,7 @@
  * Cost O(JSON, buffers and nodes visited); memory some 80 bytes for each value of the JSON, freed
  * again: so to be called where memory is bounded. Any thread.
  */
+#define GLTF_INSTANCES_BYTES_MAX (UINT64_C(128) << 20) /* of its set; VISITS_MAX in gltf.c */
 enum err_code gltf_decode(enum polygon_format format, const uint8_t *bytes, size_t length,
                           const struct polygon_limits *limits, bool *is_read,
                           struct polygon_set *out, struct err *err);

@@ -11,6 +11,8 @@
  */
 #include "formats/polygon/polygon_edit.h"
 
+#include "base/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +47,8 @@ size_t polygon_set_count(const struct polygon_set *set)
 {
     size_t count = 0;
 
+    if (set->instances.count > 0)
+        return polygon_set_numbers(set);
     for (size_t i = 0; i < set->polygon_count; i++)
         count += !is_gap(set, i);
     return count;
@@ -55,13 +59,15 @@ size_t polygon_set_count(const struct polygon_set *set)
 static enum err_code removed_check(const struct polygon_set *set, const struct polygon_edit *edit,
                                    struct err *err)
 {
+    size_t numbers = polygon_set_numbers(set);
+
     for (size_t i = 0; i < edit->removed_count; i++) {
         uint32_t number = edit->removed[i];
 
-        if (number >= set->polygon_count)
+        if (number >= numbers)
             return err_set(err, ERR_UNPROCESSABLE, "there is no polygon %u, numbers end at %zu",
-                           number, set->polygon_count - 1);
-        if (is_gap(set, number))
+                           number, numbers - 1);
+        if (set->instances.count == 0 && is_gap(set, number))
             return err_set(err, ERR_UNPROCESSABLE, "there is no polygon %u any more", number);
     }
     return ERR_OK;
@@ -70,13 +76,13 @@ static enum err_code removed_check(const struct polygon_set *set, const struct p
 enum err_code polygon_edit_check(const struct polygon_set *set, const struct polygon_edit *edit,
                                  const struct polygon_limits *limits, struct err *err)
 {
-    size_t numbers = set->polygon_count + edit->add.polygon_count;
+    size_t numbers = polygon_set_numbers(set) + edit->add.polygon_count;
     uint64_t numbers_max = limits->polygons_max * POLYGON_NUMBERS_TIMES;
-    size_t corners = corners_of(set) + corners_of(&edit->add);
+    size_t corners = polygon_set_corners(set) + corners_of(&edit->add);
 
     if (removed_check(set, edit, err))
         return err->code;
-    for (size_t i = 0; i < edit->removed_count; i++)
+    for (size_t i = 0; set->instances.count == 0 && i < edit->removed_count; i++)
         corners -= set->starts[edit->removed[i] + 1] - set->starts[edit->removed[i]];
     if (numbers_max > UINT32_MAX - 1)
         numbers_max = UINT32_MAX - 1;
@@ -151,7 +157,8 @@ static enum err_code mark_gone(const struct polygon_set *set, const struct polyg
     return ERR_OK;
 }
 
-enum err_code polygon_set_edited_all(const struct polygon_set *set,
+/* Of a set without instances. */
+static enum err_code flat_edited_all(const struct polygon_set *set,
                                      const struct polygon_edit *edits, size_t count,
                                      struct polygon_set *out, struct err *err)
 {
@@ -186,6 +193,20 @@ enum err_code polygon_set_edited_all(const struct polygon_set *set,
     return out->starts ? ERR_OK : err->code;
 }
 
+enum err_code polygon_set_edited_all(const struct polygon_set *set,
+                                     const struct polygon_edit *edits, size_t count,
+                                     struct polygon_set *out, struct err *err)
+{
+    struct polygon_set made;
+    const struct polygon_set *flat = polygon_set_flat(set, &made, err);
+
+    *out = (struct polygon_set){.vertices = NULL};
+    if (flat)
+        flat_edited_all(flat, edits, count, out, err);
+    polygon_set_free(&made);
+    return out->starts ? ERR_OK : err->code;
+}
+
 enum err_code polygon_set_edited(const struct polygon_set *set, const struct polygon_edit *edit,
                                  struct polygon_set *out, struct err *err)
 {
@@ -214,22 +235,29 @@ static enum err_code tail(const struct polygon_set *after, size_t first, struct 
     return err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", polygons);
 }
 
+/* Of a set that may be of instances, which has no gaps. */
+static bool is_there(const struct polygon_set *set, size_t number)
+{
+    return set->instances.count > 0 || !is_gap(set, number);
+}
+
 enum err_code polygon_edit_between(const struct polygon_set *before,
                                    const struct polygon_set *after, struct polygon_edit *out,
                                    struct err *err)
 {
-    size_t count = 0;
+    size_t count = 0, numbers = polygon_set_numbers(before);
 
     *out = (struct polygon_edit){.removed = NULL};
-    for (size_t i = 0; i < before->polygon_count; i++)
-        count += !is_gap(before, i) && is_gap(after, i);
+    CHECK(after->instances.count == 0);
+    for (size_t i = 0; i < numbers; i++)
+        count += is_there(before, i) && is_gap(after, i);
     out->removed = malloc((count + 1) * sizeof *out->removed);
     if (!out->removed)
         return err_set(err, ERR_NO_MEMORY, "no memory for %zu polygons", count);
-    for (size_t i = 0; i < before->polygon_count; i++)
-        if (!is_gap(before, i) && is_gap(after, i))
+    for (size_t i = 0; i < numbers; i++)
+        if (is_there(before, i) && is_gap(after, i))
             out->removed[out->removed_count++] = (uint32_t)i;
-    if (tail(after, before->polygon_count, &out->add, err) == ERR_OK)
+    if (tail(after, numbers, &out->add, err) == ERR_OK)
         return ERR_OK;
     polygon_edit_free(out);
     return err->code;
@@ -253,7 +281,8 @@ void *polygon_edit_encode(const struct polygon_edit *edit, size_t *length)
     char *bytes, *to;
 
     *length = sizeof counts + counts[0] * sizeof *add->vertices +
-              (counts[1] + 1 + counts[2] + counts[3]) * sizeof(uint32_t);
+              (counts[1] + 1 + counts[2] + counts[3]) * sizeof(uint32_t) +
+              polygon_instances_bytes(add);
     bytes = to = malloc(*length);
     if (!bytes)
         return NULL;
@@ -261,7 +290,8 @@ void *polygon_edit_encode(const struct polygon_edit *edit, size_t *length)
     to = put(to, add->vertices, counts[0] * sizeof *add->vertices);
     to = put(to, add->starts ? add->starts : &none, (counts[1] + 1) * sizeof *add->starts);
     to = put(to, add->corners, counts[2] * sizeof *add->corners);
-    put(to, edit->removed, counts[3] * sizeof *edit->removed);
+    to = put(to, edit->removed, counts[3] * sizeof *edit->removed);
+    polygon_instances_put(add, to);
     return bytes;
 }
 
@@ -301,8 +331,11 @@ enum err_code polygon_edit_decode(const void *bytes, size_t length, struct polyg
         from = take(counts, from, sizeof counts);
     for (int i = 0; is_good && i < COUNTS; i++)
         is_good = counts[i] < UINT32_MAX;
-    if (!is_good || length != sizeof counts + counts[0] * sizeof(struct vec3) +
-                                  (counts[1] + 1 + counts[2] + counts[3]) * sizeof(uint32_t))
+    size_t plain = is_good ? sizeof counts + counts[0] * sizeof(struct vec3) +
+                                 (counts[1] + 1 + counts[2] + counts[3]) * sizeof(uint32_t)
+                           : SIZE_MAX;
+
+    if (length < plain)
         return err_set(err, ERR_DAMAGED, "%zu bytes are no edit of polygons", length);
     if (polygon_set_allocate(counts[0], counts[1], counts[2], &out->add, err))
         return err->code;
@@ -315,8 +348,10 @@ enum err_code polygon_edit_decode(const void *bytes, size_t length, struct polyg
     from = take(out->add.vertices, from, counts[0] * sizeof *out->add.vertices);
     from = take(out->add.starts, from, (counts[1] + 1) * sizeof *out->add.starts);
     from = take(out->add.corners, from, counts[2] * sizeof *out->add.corners);
-    take(out->removed, from, counts[3] * sizeof *out->removed);
-    if (out->add.starts[counts[1]] == counts[2] && is_sound(out))
+    from = take(out->removed, from, counts[3] * sizeof *out->removed);
+    err->code = ERR_OK;
+    if (out->add.starts[counts[1]] == counts[2] && is_sound(out) &&
+        polygon_instances_take(from, length - plain, &out->add, err))
         return ERR_OK;
     polygon_edit_free(out);
     return err_set(err, ERR_DAMAGED, "an edit of polygons has an index that cannot be");

@@ -92,7 +92,23 @@ static enum err_code vertices_place(const struct polygon_options *options, struc
         set->vertices[i] = v;
     }
     set->precision_m *= options->scale;
+    set->instances.axis = options->axis;
+    for (size_t i = 0; i < set->instances.count; i++) {
+        struct vec3 *t = &set->instances.at[i].translation;
+
+        *t = vec3_scale(options->up_y ? (struct vec3){t->x, 0 - t->z, t->y} : *t, options->scale);
+        if (!vec3_is_finite(*t))
+            return err_set(err, ERR_BAD_INPUT, "the place of instance %zu is not finite", i);
+    }
     return ERR_OK;
+}
+
+/* The options' axis in the file's frame. */
+static struct vec3 file_axis(const struct polygon_options *options)
+{
+    struct vec3 axis = options->axis;
+
+    return options->up_y ? (struct vec3){axis.x, axis.z, 0 - axis.y} : axis;
 }
 
 enum err_code polygon_decode(enum polygon_format format, const uint8_t *bytes, size_t length,
@@ -122,6 +138,7 @@ enum err_code polygon_decode(enum polygon_format format, const uint8_t *bytes, s
         code = stl_decode(bytes, length, limits, out, err);
         break;
     default:
+        out->instances.axis = file_axis(options);
         code = assimp_decode(format, bytes, length, limits, out, err);
     }
     if (!code)

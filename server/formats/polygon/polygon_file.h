@@ -15,6 +15,9 @@ enum { POLYGON_FILE_BYTES_MAX = 256 << 20 }; /* for every format */
 struct polygon_options {
     bool up_y;    /* the file's up axis is Y: (x, y, z) becomes (x, -z, y) */
     double scale; /* metres per unit, greater than 0 */
+    /* unit, in metres with Z up: what a file has in several places, turned about this axis only,
+     * is in the set once, with instances (glTF); zero: copies of it */
+    struct vec3 axis;
 };
 
 extern const struct polygon_options polygon_options_default; /* Z up, scale 1 */

@@ -78,9 +78,15 @@ enum err_code polygon_triangles(const struct polygon_set *set,
                                 void *context, struct err *err)
 {
     struct polygon_cutter *cutter = polygon_cutter_create();
+    struct polygon_set made;
 
     if (!cutter)
         return err_set(err, ERR_NO_MEMORY, "no memory to cut polygons");
+    set = polygon_set_flat(set, &made, err);
+    if (!set) {
+        polygon_cutter_destroy(cutter);
+        return err->code;
+    }
     for (size_t i = 0; i < set->polygon_count; i++) {
         const uint32_t *corners = set->corners + set->starts[i], *cut;
         struct vec3 area;
@@ -92,5 +98,6 @@ enum err_code polygon_triangles(const struct polygon_set *set,
                                           set->vertices[corners[cut[3 * t + 2]]]});
     }
     polygon_cutter_destroy(cutter);
+    polygon_set_free(&made);
     return ERR_OK;
 }

@@ -79,7 +79,7 @@ struct shadow_index {
 
 bool shadow_index_is_vertical(const struct mesh *mesh, struct vec3 toward)
 {
-    if (mesh->radial) /* has a tree for rays of any direction already */
+    if (!mesh->header) /* radial or instances: there are trees for rays of any direction already */
         return true;
     struct vec3 d = mesh_turn(mesh->header, toward);
 

@@ -755,6 +755,16 @@ enum err_code mesh_none_left(const struct mesh_import *import, size_t polygons, 
                    import->drops[0].polygon, mesh_fate_text[import->drops[0].fate]);
 }
 
+/* Of the file, in place of those of the soup. */
+static void numbers_set(struct convex_parts *set, struct mesh_import *import,
+                        const uint32_t *numbers)
+{
+    for (size_t i = 0; i < set->polygon_count; i++)
+        set->sources[i] = numbers[set->sources[i]];
+    for (uint32_t i = 0; i < import->told; i++)
+        import->drops[i].polygon = numbers[import->drops[i].polygon];
+}
+
 static enum err_code make(const struct polygon_soup *soup, const struct mesh_header *header,
                           const struct mesh_options *options, bool is_more,
                           struct convex_parts *out, struct mesh_import *import, struct err *err)
@@ -779,6 +789,8 @@ static enum err_code make(const struct polygon_soup *soup, const struct mesh_hea
         code = pieces_fill(&c, options->crew, options->pace, is_more, import);
         if (code == ERR_OK)
             vertices_compact(out, soup, map);
+        if (options->numbers)
+            numbers_set(out, import, options->numbers);
     }
     free(map);
     free(c.chunks);

@@ -17,6 +17,7 @@
 #include "terrain/crew.h"
 #include "terrain/mesh/mesh_contact.h"
 #include "terrain/mesh/convex_parts.h"
+#include "terrain/instances/instances.h"
 #include "terrain/radial/radial.h"
 #include "terrain/trig.h"
 
@@ -251,7 +252,7 @@ static enum err_code options_check(const struct polygon_soup *soup,
 static bool frame_take(struct mesh_header *h, const struct mesh *like,
                        const struct polygon_soup *soup)
 {
-    if (like == NULL || like->radial)
+    if (like == NULL || !like->header)
         return false;
     memcpy(h->rotation, like->header->rotation, sizeof h->rotation);
     h->centre = like->header->centre;
@@ -268,6 +269,8 @@ struct mesh *mesh_create(const struct polygon_soup *soup, const struct mesh_opti
     err->code = ERR_OK;
     if (options_check(soup, options, err))
         return NULL;
+    if (options->instances && options->instances->count > 0)
+        return instances_create(soup, options, import, err);
     if (options->space.frame != MESH_CARTESIAN)
         return radial_create(soup, options, import, err);
     bool is_like = frame_take(&draft.header, options->like, soup);
@@ -307,6 +310,7 @@ void mesh_unref(struct mesh *mesh)
     mesh_rays_free(&mesh->rays);
     free(mesh->same);
     radial_free(mesh->radial);
+    instances_free(mesh->instances);
     free(mesh->own);
     free(mesh);
 }
@@ -314,22 +318,32 @@ void mesh_unref(struct mesh *mesh)
 const void *mesh_image(const struct mesh *mesh, size_t *length)
 {
     mesh_seal(mesh);
+    if (mesh->instances) {
+        *length = mesh->instances->header->bytes;
+        return mesh->instances->header;
+    }
     *length = mesh->radial ? mesh->radial->header->bytes : mesh->header->bytes;
     return mesh->radial ? (const void *)mesh->radial->header : mesh->header;
 }
 
 const uint8_t *mesh_content(const struct mesh *mesh)
 {
+    if (mesh->instances)
+        return mesh->instances->header->content;
     return mesh->radial ? mesh->radial->header->content : mesh->content;
 }
 
 struct box3 mesh_bounds(const struct mesh *mesh)
 {
+    if (mesh->instances)
+        return mesh->instances->bounds;
     return mesh->radial ? mesh->radial->header->bounds : mesh->header->bounds;
 }
 
 struct mesh_space mesh_space(const struct mesh *mesh)
 {
+    if (mesh->instances)
+        return mesh_space(mesh->instances->meshes[0]);
     if (!mesh->radial)
         return (struct mesh_space){.frame = MESH_CARTESIAN,
                                    .max_polygons = mesh->header->max_polygons,
@@ -360,10 +374,12 @@ void mesh_stats(const struct mesh *mesh, struct mesh_stats *out)
     const struct mesh_header *h = mesh->header;
 
     memset(out, 0, sizeof *out);
-    if (mesh->radial) {
+    if (mesh->instances)
+        instances_stats(mesh->instances, out);
+    if (mesh->radial)
         radial_stats(mesh->radial, out);
+    if (!h)
         return;
-    }
     floor_grid_stats(&mesh->grid, out);
     out->polygons = h->count[MESH_POLYGONS];
     out->bytes_of[MESH_OF_POLYGONS] = mesh_section_bytes(h, MESH_POLYGONS);

@@ -57,6 +57,7 @@ struct mesh_space {
 };
 
 struct crew;
+struct mesh_instances;
 
 struct mesh_options {
     struct vec3 gravity;   /* unit; {0,0,-1}; of a cartesian mesh, as all that follows but space */
@@ -72,6 +73,10 @@ struct mesh_options {
     struct crew *crew;      /* that builds it; NULL: the caller's thread */
     struct pace *pace;      /* called now and then; NULL: no limit of time */
     uint32_t first_counted; /* the import is of the polygons from this one on, and counts from it */
+    /* the soup stands for so many instances of its polygons, and its mesh shares theirs (then
+     * no first_counted); NULL or none: it is as it is */
+    const struct mesh_instances *instances;
+    const uint32_t *numbers; /* of its polygons, rising; NULL: from 0 on */
 };
 
 /* The outcome of one polygon's import. */
@@ -103,6 +108,8 @@ struct mesh_import {
     uint64_t by_fate[MESH_FATES]; /* of those */
     uint32_t told;
     struct mesh_drop drops[MESH_DROPS_TOLD]; /* the first of those, by their numbers */
+    uint64_t instances_shared;    /* instances whose polygons are there once */
+    uint64_t instances_copied;    /* and those that could be, but are not */
     double precision_m; /* steps of float32 to which the file's reader has rounded; 0: it has not */
     double build_ms;    /* set by the caller, who has a clock */
 };

@@ -10,9 +10,14 @@
  * The ray allows two slacks at its begin (mesh_ray.c), so a point that was put on a floor by an
  * earlier answer is on it. A ceiling is searched four slacks above the floor for the same reason.
  */
-#include "terrain/mesh/mesh_data.h"
+#include "terrain/instances/instances.h"
 
 #include <math.h>
+
+static double slack_of(const struct mesh *mesh)
+{
+    return mesh->instances ? mesh->instances->slack : mesh->header->slack;
+}
 
 /* How far the mesh reaches from a point along a unit vector, at least 0. */
 static double reach_along(const struct mesh *mesh, struct vec3 point, struct vec3 along)
@@ -21,7 +26,7 @@ static double reach_along(const struct mesh *mesh, struct vec3 point, struct vec
     struct vec3 far = {along.x > 0 ? box.max.x : box.min.x, along.y > 0 ? box.max.y : box.min.y,
                        along.z > 0 ? box.max.z : box.min.z};
 
-    return fmax(vec3_dot(vec3_sub(far, point), along), 0) + 4 * mesh->header->slack;
+    return fmax(vec3_dot(vec3_sub(far, point), along), 0) + 4 * slack_of(mesh);
 }
 
 /* The first surface along a unit vector from `start` metres before or beyond the point. */
@@ -59,7 +64,7 @@ bool mesh_floor_along(const struct mesh *mesh, struct vec3 point, struct vec3 do
 bool mesh_ceiling_along(const struct mesh *mesh, struct vec3 point, struct vec3 down,
                         double above_m, double lift_m, struct mesh_contact *out)
 {
-    double start = fmax(above_m + 4 * mesh->header->slack, lift_m), up_m;
+    double start = fmax(above_m + 4 * slack_of(mesh), lift_m), up_m;
 
     start = fmax(start, -reach_along(mesh, point, down));
     if (!line_ask(mesh, point, vec3_opposite(down), start, &up_m, out))

@@ -128,6 +128,7 @@ struct mesh {
     struct floor_grid grid;  /* not of the image: floor_grid.h */
     struct mesh_rays rays;   /* nor is this: mesh_rays.c */
     uint32_t *same;        /* [polygons] the first that is equal (mesh_same.c); NULL: all differ */
+    struct instances *instances; /* or many places of meshes: as radial (instances.h) */
     struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
     uint8_t content[32];   /* name of the mesh's content; of an edited one not the image's own */
     atomic_uint seal;      /* enum mesh_seal_state: has the image its hash and checksum? */
@@ -260,6 +261,9 @@ bool mesh_vertices_are_narrow(const struct vec3 *vertices, size_t count);
 void mesh_seal(const struct mesh *mesh);
 /* The header, but for content and checksum, which another thread may be writing. */
 struct mesh_header mesh_header_copy(const struct mesh *mesh);
+
+/* Another image of the same bytes, which is the caller's, in place of the mesh's own. */
+void mesh_image_move(struct mesh *mesh, const void *image);
 
 /*
  * A mesh without grid and trees over an image (aligned, from huge_alloc), which it frees with

@@ -377,13 +377,15 @@ static enum err_code change_check(const struct mesh *mesh, const struct mesh_cha
         return err->code;
     if (mesh->radial)
         return err_set(err, ERR_CONFLICT, "a mesh under radial gravity is built as a whole");
+    if (mesh->instances)
+        return err_set(err, ERR_CONFLICT, "polygons of instances are edited in their copies");
     CHECK(change->removed_count == 0 || change->removed);
     return ERR_OK;
 }
 
 bool mesh_edit_fits(const struct mesh *mesh, const struct polygon_soup *added)
 {
-    return !mesh->radial && (added->polygon_count == 0 ||
+    return mesh->header && (added->polygon_count == 0 ||
                              convex_parts_slack(added, mesh->header) <= mesh->header->slack);
 }
 

@@ -29,8 +29,8 @@ struct mesh_change {
  *
  * ERR_BAD_INPUT      as mesh_create of `added`
  * ERR_UNPROCESSABLE  no polygon would be left
- * ERR_CONFLICT       it is to be built again (mesh_create): a mesh under radial gravity, a polygon
- *                    beyond the coordinates that its roundings allow for
+ * ERR_CONFLICT       it is to be built again (mesh_create): a mesh under radial gravity or of
+ *                    instances, a polygon beyond the coordinates that its roundings allow for
  * ERR_NO_MEMORY, ERR_TOO_LARGE
  * Source: Barrus & Waters 1996. O(bytes of the image) as a copy, and O(log n) for each polygon: a
  * twentieth of a build.

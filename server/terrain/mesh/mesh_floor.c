@@ -19,6 +19,7 @@
 #include "terrain/kernels/kernels.h"
 #include "terrain/mesh/contact_fill.h"
 #include "terrain/mesh/floor_mask.h"
+#include "terrain/instances/instances.h"
 #include "terrain/radial/radial.h"
 
 /* A polygon that the line along gravity may meet. */
@@ -92,12 +93,16 @@ bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
 {
     if (mesh->radial)
         return radial_floor(mesh->radial, point, reach_up_m, out);
+    if (mesh->instances)
+        return instances_floor(mesh->instances, point, reach_up_m, out);
     return kernels()->mesh_floor(mesh, point, reach_up_m, out);
 }
 
 bool mesh_floor_height_at(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
                           struct mesh_height *out)
 {
+    if (mesh->instances)
+        return instances_height(mesh->instances, (struct vec3){x, y, z}, reach_up_m, out);
     return kernels()->mesh_height(mesh, x, y, z, reach_up_m, out);
 }
 
@@ -105,7 +110,11 @@ void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size
                         double reach_up_m, struct mesh_height *out)
 {
     CHECK(!mesh->radial);
-    kernels()->mesh_heights(mesh, points, count, reach_up_m, out);
+    for (size_t i = 0; mesh->instances && i < count; i++)
+        if (!instances_height(mesh->instances, points[i], reach_up_m, &out[i]))
+            out[i] = (struct mesh_height){NAN, MESH_NO_POLYGON};
+    if (!mesh->instances)
+        kernels()->mesh_heights(mesh, points, count, reach_up_m, out);
 }
 
 bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, double lift_m,
@@ -113,6 +122,8 @@ bool mesh_ceiling(const struct mesh *mesh, struct vec3 point, double above_m, do
 {
     if (mesh->radial)
         return radial_ceiling(mesh->radial, point, above_m, lift_m, out);
+    if (mesh->instances)
+        return instances_ceiling(mesh->instances, point, above_m, lift_m, out);
     struct vec3 at = mesh_to_frame(mesh->header, point);
     double slack = mesh->header->slack, z;
     double above = nextafter(at.z + above_m + slack, INFINITY);

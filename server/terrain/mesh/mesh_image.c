@@ -19,6 +19,7 @@
 #include "base/content_hash.h"
 #include "terrain/mesh/convex_parts.h"
 #include "terrain/mesh/mesh_contact.h"
+#include "terrain/instances/instances.h"
 #include "terrain/radial/radial.h"
 
 #include <stdlib.h>
@@ -353,6 +354,13 @@ static void sections_set(struct mesh *m, const void *image)
         m->points.wide = section_of(h, MESH_VERTICES);
 }
 
+void mesh_image_move(struct mesh *mesh, const void *image)
+{
+    free(mesh->own);
+    mesh->own = NULL;
+    sections_set(mesh, image);
+}
+
 struct mesh *mesh_over(void *image, struct err *err)
 {
     struct mesh *mesh = calloc(1, sizeof *mesh);
@@ -407,6 +415,8 @@ struct mesh *mesh_open_by(struct crew *crew, const void *image, size_t length,
 
     if (radial_is_image(image, length))
         return radial_open(image, length, release, context, err);
+    if (instances_is_image(image, length))
+        return instances_open(crew, image, length, release, context, err);
     if (length < sizeof header) {
         err_set(err, ERR_BAD_INPUT, "a mesh image has at least %zu bytes, this has %zu",
                 sizeof header, length);

@@ -19,6 +19,7 @@
 #include "terrain/mesh/mesh_trace.h"
 #include "terrain/mesh/mesh_walk.h"
 #include "terrain/power.h"
+#include "terrain/instances/instances.h"
 #include "terrain/radial/radial.h"
 
 static bool polygon_test(struct walk *w, uint32_t index)
@@ -249,6 +250,8 @@ static inline bool ray_ask(const struct mesh *mesh, const struct ray *ray, enum 
 {
     if (mesh->radial)
         return radial_ray(mesh->radial, ray, mode, hit);
+    if (mesh->instances)
+        return instances_ray(mesh->instances, ray, mode, hit);
     const struct kernels *k = kernels();
 
     if (k->mesh_ray && among.at == NULL && mesh->rays.is_whole) {
@@ -302,6 +305,10 @@ void mesh_ray_trace(const struct mesh *mesh, const struct ray *ray, struct ray_t
 {
     uint32_t first = trace->polygon_count;
 
+    if (mesh->instances) {
+        instances_ray_trace(mesh->instances, ray, trace);
+        return;
+    }
     if (mesh->radial)
         radial_ray_trace(mesh->radial, ray, trace);
     else
@@ -399,7 +406,7 @@ static void rays_ask(const struct mesh *mesh, const struct ray *rays, size_t cou
 void mesh_rays(const struct mesh *mesh, const struct ray *rays, size_t count, enum ray_mode mode,
                struct mesh_hit *hits)
 {
-    if (!mesh->radial && ray_tree_bytes(&mesh->rays.first) > NEAR_BYTES) {
+    if (mesh->header && ray_tree_bytes(&mesh->rays.first) > NEAR_BYTES) {
         for (size_t i = 0; i < count; i += TOGETHER)
             rays_ask(mesh, rays + i, count - i < TOGETHER ? count - i : TOGETHER, mode, hits + i);
         return;

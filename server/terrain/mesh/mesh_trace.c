@@ -12,7 +12,7 @@ struct mesh_axes mesh_axes(const struct mesh *mesh)
 {
     const struct mesh_header *h = mesh->header;
 
-    if (mesh->radial)
+    if (!h)
         return (struct mesh_axes){{0, 0, 0}, {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
     return (struct mesh_axes){h->centre,
                               {mesh_turn_back(h, (struct vec3){1, 0, 0}),

@@ -4,6 +4,7 @@
  */
 #include "terrain/mesh/mesh_contact.h"
 #include "terrain/mesh/convex_parts.h"
+#include "terrain/instances/instances.h"
 #include "terrain/radial/radial.h"
 
 static bool wrong(struct err *err, const char *what, uint64_t at)
@@ -78,6 +79,8 @@ bool mesh_validate(const struct mesh *mesh, struct err *err)
 {
     if (mesh->radial)
         return radial_validate(mesh->radial, err);
+    if (mesh->instances)
+        return instances_validate(mesh->instances, err);
     for (uint64_t i = 0; i < mesh->header->count[MESH_POLYGONS]; i++)
         if (!polygon_check(mesh, (uint32_t)i, err))
             return false;

@@ -9,7 +9,7 @@
  */
 #include "terrain/sweep/triangle.h"
 
-#include "terrain/mesh/mesh_data.h"
+#include "terrain/instances/instances.h"
 #include "terrain/power.h"
 #include "terrain/radial/radial.h"
 
@@ -130,10 +130,49 @@ static void touch_turn_back(const struct mesh *mesh, struct sweep_touch *touch)
     touch->face = mesh_turn_back(h, touch->face);
 }
 
+/* A shape among instances; the line is its first member. */
+struct instances_sweep {
+    struct instance_line line;
+    const struct instances *instances;
+    struct sweep *s;
+    bool is_better;
+};
+
+static void instance_visit(struct instance_line *line, uint32_t i)
+{
+    struct instances_sweep *w = (struct instances_sweep *)line;
+    const struct instances *instances = w->instances;
+    struct motion motion = instances_motion(instances, i);
+
+    if (!moved_mesh_sweep(instances_mesh(instances, i), &motion, w->s))
+        return;
+    w->s->best.polygon += instances->places[i].first;
+    w->is_better = true;
+    line->high = fmin(w->s->best.fraction, 1);
+}
+
+static bool instances_sweep(const struct instances *instances, struct sweep *s)
+{
+    struct instances_sweep w = {
+        .line = {.from = s->from,
+                 .along = s->along,
+                 .reach = s->reach,
+                 .high = fmin(s->best.fraction, 1),
+                 .visit = instance_visit},
+        .instances = instances,
+        .s = s,
+    };
+
+    instance_tree_ask(&instances->tree, &w.line);
+    return w.is_better;
+}
+
 bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
 {
     struct mesh_sweep w = {.s = *s, .mesh = mesh};
 
+    if (mesh->instances)
+        return instances_sweep(mesh->instances, s);
     if (s->core == CORE_POINT && s->radius == 0)
         return point_sweep(mesh, s);
     for (int i = 0; i < REMEMBERED; i++)

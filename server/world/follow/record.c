@@ -207,7 +207,8 @@ static void *polygons_pack(const struct polygon_set *set, size_t *length)
     uint64_t counts[3] = {set->vertex_count, set->polygon_count, set->starts[set->polygon_count]};
     size_t parts[3] = {counts[0] * sizeof *set->vertices, (counts[1] + 1) * sizeof *set->starts,
                        counts[2] * sizeof *set->corners};
-    uint8_t *bytes = malloc(sizeof counts + parts[0] + parts[1] + parts[2]), *to = bytes;
+    size_t rest = polygon_instances_bytes(set);
+    uint8_t *bytes = malloc(sizeof counts + parts[0] + parts[1] + parts[2] + rest), *to = bytes;
 
     if (!bytes)
         return NULL;
@@ -217,7 +218,8 @@ static void *polygons_pack(const struct polygon_set *set, size_t *length)
     to = (uint8_t *)memcpy(to + parts[0], set->starts, parts[1]) + parts[1];
     if (parts[2] > 0)
         memcpy(to, set->corners, parts[2]);
-    *length = sizeof counts + parts[0] + parts[1] + parts[2];
+    polygon_instances_put(set, to + parts[2]);
+    *length = sizeof counts + parts[0] + parts[1] + parts[2] + rest;
     return bytes;
 }
 
@@ -508,6 +510,15 @@ static void put_pins(struct record_sink *sink, const struct earlier_list *pins)
     }
 }
 
+static bool has_instances(const struct locale *locale)
+{
+    for (size_t i = 0; i < locale->layer_count; i++)
+        if (locale->layers[i]->kind == LAYER_MESH &&
+            layer_polygon_set(locale->layers[i])->instances.count > 0)
+            return true;
+    return false;
+}
+
 enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint64_t number,
                             struct record *out, struct err *err)
 {
@@ -516,7 +527,8 @@ enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint6
     uint64_t revision = locale ? locale->revision : deleted;
     bool has_pins = locale && locale->pins;
 
-    if (has_pins || revision != number || (locale && locale->manifest.from[0] != '\0')) {
+    if (has_pins || revision != number ||
+        (locale && (locale->manifest.from[0] != '\0' || has_instances(locale)))) {
         need_version(&sink, RECORD_VERSION);
         put_u64(&sink, revision);
     }

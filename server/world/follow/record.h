@@ -33,7 +33,7 @@
  *     poses            u64 transform_seq of the locale, u32 n, of each moved layer: u8 n, n bytes
  *                      of the id, 3 f64 translation, f64 yaw, 4 f64 rotation, u64 transform_seq
  *   polygons           3 u64 counts of vertices, polygons, corners; vertices (3 f64), starts and
- *                      corners (u32)
+ *                      corners (u32); of version 3 instances (polygon_set.h)
  *   a snapshot         u8 version, u8 RECORD_SNAPSHOT, u8 what: 0 locale, 1 deleted locale,
  *                      2 models, u8 0; of version 3: u64 revision (else it is the entry's number)
  *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above; of
@@ -42,7 +42,7 @@
  *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
  *
  * The version of an entry of a locale is 3, of others 1. That of a snapshot is 3 where it has pins
- * or is of a fork, 2 where a manifest has a crs, else 1, so that older nodes read those.
+ * or instances or is of a fork, 2 where a manifest has a crs, else 1, so that older nodes read those.
  *
  * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
  */

@@ -344,7 +344,9 @@ static void unpack_polygons(struct record_reader *r, const uint8_t *bytes, size_
     parts[0] = counts[0] * sizeof *out->vertices;
     parts[1] = (counts[1] + 1) * sizeof *out->starts;
     parts[2] = counts[2] * sizeof *out->corners;
-    if (length != sizeof counts + parts[0] + parts[1] + parts[2]) {
+    size_t plain = sizeof counts + parts[0] + parts[1] + parts[2];
+
+    if (length < plain) {
         record_damaged(r, "polygons have another length than their counts say");
         return;
     }
@@ -358,6 +360,8 @@ static void unpack_polygons(struct record_reader *r, const uint8_t *bytes, size_
     memcpy(out->corners, bytes + parts[0] + parts[1], parts[2]);
     if (out->starts[counts[1]] != counts[2] || !is_sound(out))
         record_damaged(r, "polygons have corners that are not there");
+    else if (!polygon_instances_take(bytes + plain - sizeof counts, length - plain, out, &reason))
+        record_damaged(r, "polygons have instances that cannot be");
 }
 
 static bool is_of_space(const struct mesh *mesh, struct mesh_space space)

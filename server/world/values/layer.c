@@ -101,7 +101,8 @@ static struct layer_polygons *polygons_create(struct polygon_set *set, uint64_t 
     *polygons = (struct layer_polygons){.set = *set, .upload = upload, .refs = 1};
     polygons->bytes = sizeof *polygons + set->vertex_count * sizeof *set->vertices +
                       set->starts[set->polygon_count] * sizeof *set->corners +
-                      (set->polygon_count + 1) * sizeof *set->starts;
+                      (set->polygon_count + 1) * sizeof *set->starts +
+                      set->instances.count * sizeof *set->instances.at;
     *set = (struct polygon_set){0};
     return polygons;
 }
@@ -164,7 +165,11 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
                                       set->polygon_count};
     struct threads threads = threads_of_machine();
     const struct mesh_options options = {
-        .gravity = gravity, .space = space, .pace = pace, .crew = &threads.crew};
+        .gravity = gravity,
+        .space = space,
+        .instances = &set->instances,
+        .pace = pace,
+        .crew = &threads.crew};
     double start_s = monotonic_s();
     struct mesh *mesh = mesh_create(&soup, &options, import, err);
 
@@ -350,6 +355,11 @@ static struct polygon_soup soup_of(const struct polygon_set *set)
                                  set->polygon_count};
 }
 
+static uint32_t numbers_of(const struct layer *layer)
+{
+    return (uint32_t)polygon_set_numbers(&layer->polygons->set);
+}
+
 /* The mesh of `set`, in the frame of the layer's where that is exact enough. */
 static struct mesh *mesh_built(const struct layer *layer, const struct polygon_set *set,
                                struct mesh_import *import, struct pace *pace, struct err *err)
@@ -360,8 +370,7 @@ static struct mesh *mesh_built(const struct layer *layer, const struct polygon_s
                                          .slack_times = MESH_EDIT_SLACK,
                                          .like = layer->mesh,
                                          .pace = pace,
-                                         .first_counted =
-                                             (uint32_t)layer->polygons->set.polygon_count};
+                                         .first_counted = numbers_of(layer)};
 
     return mesh_create(&soup, &options, import, err);
 }
@@ -374,7 +383,7 @@ static struct mesh *mesh_after(const struct layer *layer, const struct polygon_s
     struct polygon_soup after = soup_of(set), added = soup_of(&edit->add);
     const struct mesh_change change = {
         .added = edit->add.polygon_count > 0 ? &added : NULL,
-        .first_number = (uint32_t)layer->polygons->set.polygon_count,
+        .first_number = numbers_of(layer),
         .removed = edit->removed,
         .removed_count = edit->removed_count,
         .after = &after,
@@ -447,7 +456,7 @@ struct layer *layer_edited(const struct layer *layer, const struct polygon_edit 
     mesh = mesh_after(layer, &set, edit, pace, import, &is_whole, err);
     if (mesh)
         err->code = ERR_OK;
-    if (mesh && drop_lost(&set, mesh, (uint32_t)before->polygon_count, &has_lost, err) == ERR_OK &&
+    if (mesh && drop_lost(&set, mesh, numbers_of(layer), &has_lost, err) == ERR_OK &&
         is_whole && has_lost) {
         /* a frame that what is logged gives, too */
         mesh_unref(mesh);
@@ -458,6 +467,9 @@ struct layer *layer_edited(const struct layer *layer, const struct polygon_edit 
         mesh_unref(mesh);
         return NULL;
     }
+    if (import)
+        import->instances_copied =
+            instances_repeated(&before->instances, before->polygon_count);
     polygons = polygons_create(&set, layer->polygons->upload, err);
     if (!polygons) {
         mesh_unref(mesh);
@@ -483,14 +495,22 @@ static void box_take(const struct polygon_set *set, size_t number, struct box3 *
 
 bool layer_changed_box(const struct layer *before, const struct layer *after, struct box3 *out)
 {
-    const struct polygon_set *a = &before->polygons->set, *b = &after->polygons->set;
+    const struct polygon_set *a, *b = &after->polygons->set;
+    struct polygon_set made;
+    struct err err;
     bool has_box = false;
 
+    if (before->polygons == after->polygons)
+        return false;
+    a = polygon_set_flat(&before->polygons->set, &made, &err);
+    if (!a || b->instances.count > 0) /* no memory for copies: all of it, which is true, too */
+        return polygon_set_free(&made), layer_bounds(after, out);
     for (size_t i = 0; i < a->polygon_count; i++)
         if (b->starts[i] == b->starts[i + 1])
             box_take(a, i, out, &has_box);
     for (size_t i = a->polygon_count; i < b->polygon_count; i++)
         box_take(b, i, out, &has_box);
+    polygon_set_free(&made);
     if (has_box && after->is_moved)
         *out = motion_box_out(&after->motion, out);
     return has_box;
@@ -552,7 +572,10 @@ struct layer *layer_rebuilt(const struct layer *layer, struct err *err)
 {
     struct polygon_soup soup = soup_of(&layer->polygons->set);
     const struct mesh_options options = {
-        .gravity = layer->gravity, .space = layer->space, .like = layer->mesh};
+        .gravity = layer->gravity,
+        .space = layer->space,
+        .instances = &layer->polygons->set.instances,
+        .like = layer->mesh};
     struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
 
     return mesh ? layer_over(layer, polygons_ref(layer->polygons), mesh, err) : NULL;

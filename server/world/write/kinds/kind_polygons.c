@@ -74,7 +74,7 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
     if (!result->after)
         return err->code;
     result->layer = locale_layer(result->after, old->id);
-    result->first_polygon = (uint32_t)layer_polygon_set(old)->polygon_count;
+    result->first_polygon = (uint32_t)polygon_set_numbers(layer_polygon_set(old));
     if (result->import.kept == 0 && change->polygons.removed_count == 0)
         return mesh_none_left(&result->import, change->polygons.add.polygon_count, err);
     memcpy(result->event.layer, old->id, sizeof result->event.layer);

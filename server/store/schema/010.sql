@@ -1,0 +1,2 @@
+-- Version 10. Files in meshes/ may be of instances: a .polygons ends with them, and a .qota has several images.
+-- No row changes; an older kotad, which would call such files damaged, refuses the folder.

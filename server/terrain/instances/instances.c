@@ -1,0 +1,575 @@
+/*
+ * Making and keeping instances.
+ *
+ * A range of polygons that several instances have, or one that is turned or shifted, becomes a mesh
+ * of its own; all others together become one more, whose polygons keep their numbers (a map from
+ * piece to number is in every image). So a town of a thousand kinds of houses and a million copies
+ * of them has a thousand and one meshes.
+ *
+ * Copies are made instead where gravity does not fit, where there are more kinds than
+ * INSTANCES_MESHES_MAX, and where a kind has no polygon that is kept: what is dropped is counted by
+ * one rule then.
+ */
+#include "terrain/instances/instances.h"
+
+#include "base/check.h"
+#include "base/content_hash.h"
+#include "base/huge.h"
+#include "terrain/mesh/convex_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
+}
+
+/* ---- over an image ---------------------------------------------------------------------------- */
+
+static void box_grow(struct box3 *box, double by)
+{
+    const struct vec3 all = {by, by, by};
+
+    box->min = vec3_sub(box->min, all);
+    box->max = vec3_add(box->max, all);
+}
+
+/* The box of a place, larger by all that an answer in it may be off. */
+static struct box3 place_box(const struct instances *instances, uint32_t i)
+{
+    const struct mesh *mesh = instances_mesh(instances, i);
+    struct motion motion = instances_motion(instances, i);
+    struct box3 own = mesh_bounds(mesh), box = motion_box_out(&motion, &own);
+    struct vec3 far = {fmax(fabs(own.min.x), fabs(own.max.x)),
+                       fmax(fabs(own.min.y), fabs(own.max.y)),
+                       fmax(fabs(own.min.z), fabs(own.max.z))};
+
+    box_grow(&box, 4 * mesh->header->slack + 4 * motion_rounding(&motion, far));
+    return box;
+}
+
+static struct box3 *boxes_make(struct instances *instances, struct err *err)
+{
+    size_t count = instances->header->place_count;
+    struct box3 *boxes = malloc(count * sizeof *boxes);
+
+    if (!boxes) {
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", count);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        boxes[i] = place_box(instances, i);
+    return boxes;
+}
+
+/* The exact box, and the tree; meshes and places are there. */
+static enum err_code places_index(struct instances *instances, struct err *err)
+{
+    struct box3 *boxes = boxes_make(instances, err);
+    struct vec3 axis = instances->header->axis;
+    double most = 0;
+
+    if (!boxes)
+        return err->code;
+    for (uint32_t i = 0; i < instances->header->place_count; i++) {
+        struct motion motion = instances_motion(instances, i);
+        struct box3 own = mesh_bounds(instances_mesh(instances, i));
+        struct box3 box = motion_box_out(&motion, &own);
+
+        instances->bounds = i > 0 ? box3_union(instances->bounds, box) : box;
+        instances->slack = fmax(instances->slack, instances_mesh(instances, i)->header->slack);
+    }
+    most = fmax(vec3_length(instances->bounds.min), vec3_length(instances->bounds.max));
+    instances->slack += 32 * DBL_EPSILON * most;
+    instances->is_upright = axis.x == 0 && axis.y == 0 && axis.z == 1;
+    if (!(most <= 2 * MESH_COORDINATE_MAX_M))
+        err_set(err, ERR_BAD_INPUT, "an instance is more than %g m from the frame's origin",
+                MESH_COORDINATE_MAX_M);
+    else
+        instance_tree_make(boxes, instances->header->place_count, &instances->tree, err);
+    free(boxes);
+    return err->code;
+}
+
+/* A mesh over an image, without meshes and tree; NULL: no memory. */
+static struct mesh *mesh_over_instances(const void *image, struct err *err)
+{
+    struct mesh *mesh = calloc(1, sizeof *mesh);
+    struct instances *instances = calloc(1, sizeof *instances);
+
+    if (!mesh || !instances) {
+        free(mesh);
+        free(instances);
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh");
+        return NULL;
+    }
+    instances->header = image;
+    instances->places =
+        (const struct instances_place *)((const uint8_t *)image + sizeof *instances->header);
+    atomic_init(&mesh->refs, 1);
+    mesh->instances = instances;
+    return mesh;
+}
+
+void instances_free(struct instances *instances)
+{
+    if (!instances)
+        return;
+    for (size_t i = 0; i < INSTANCES_MESHES_MAX; i++)
+        mesh_unref(instances->meshes[i]);
+    instance_tree_free(&instances->tree);
+    free(instances);
+}
+
+/* ---- the image -------------------------------------------------------------------------------- */
+
+static const struct instances_part *parts_of(const struct instances_header *h)
+{
+    return (const struct instances_part *)((const uint8_t *)h + sizeof *h +
+                                           h->place_count * sizeof(struct instances_place));
+}
+
+static uint64_t head_bytes(uint64_t places, uint64_t meshes)
+{
+    return sizeof(struct instances_header) + places * sizeof(struct instances_place) +
+           meshes * sizeof(struct instances_part);
+}
+
+static uint64_t header_checksum(const struct instances_header *header)
+{
+    return mesh_header_checksum(header, offsetof(struct instances_header, checksum));
+}
+
+/* Of places and meshes, whose images move into it; NULL: no memory. */
+static void *image_make(const struct instances_place *places, size_t place_count,
+                        struct mesh **meshes, size_t mesh_count, struct vec3 axis, struct err *err)
+{
+    struct instances_header h = {.version = INSTANCES_VERSION,
+                                 .header_bytes = sizeof h,
+                                 .place_count = place_count,
+                                 .mesh_count = mesh_count,
+                                 .axis = axis};
+    struct instances_part parts[INSTANCES_MESHES_MAX];
+    size_t at = aligned(head_bytes(place_count, mesh_count));
+    uint8_t *image;
+
+    for (size_t i = 0; i < mesh_count; i++) {
+        parts[i] = (struct instances_part){at, meshes[i]->header->bytes};
+        at += aligned(parts[i].bytes);
+    }
+    memcpy(h.magic, INSTANCES_MAGIC, sizeof h.magic);
+    h.bytes = at;
+    image = huge_alloc(at);
+    if (!image) {
+        err_set(err, ERR_NO_MEMORY, "no memory for a mesh of %zu instances", place_count);
+        return NULL;
+    }
+    memset(image, 0, at);
+    memcpy(image + sizeof h, places, place_count * sizeof *places);
+    memcpy(image + sizeof h + place_count * sizeof *places, parts, mesh_count * sizeof *parts);
+    for (size_t i = 0; i < mesh_count; i++) {
+        size_t length;
+        const void *own = mesh_image(meshes[i], &length);
+
+        memcpy(image + parts[i].offset, own, length);
+        mesh_image_move(meshes[i], image + parts[i].offset);
+    }
+    content_hash(image + sizeof h, at - sizeof h, h.content);
+    h.checksum = header_checksum(&h);
+    memcpy(image, &h, sizeof h);
+    return image;
+}
+
+bool instances_is_image(const void *image, size_t length)
+{
+    return length >= sizeof(struct instances_header) &&
+           memcmp(image, INSTANCES_MAGIC, sizeof INSTANCES_MAGIC - 1) == 0;
+}
+
+static enum err_code damaged(struct err *err, const char *what, uint64_t at)
+{
+    return err_set(err, ERR_BAD_INPUT, "the mesh image is damaged: %s %llu", what,
+                   (unsigned long long)at);
+}
+
+static enum err_code header_check(const struct instances_header *h, size_t length, struct err *err)
+{
+    if (h->version != INSTANCES_VERSION)
+        return err_set(err, ERR_BAD_INPUT,
+                       "the mesh image of instances has version %u, this is version %d", h->version,
+                       INSTANCES_VERSION);
+    if (h->checksum != header_checksum(h) || h->header_bytes != sizeof *h)
+        return damaged(err, "checksum of a header of bytes", sizeof *h);
+    if (h->bytes != length)
+        return err_set(err, ERR_BAD_INPUT, "the mesh image has %zu bytes, it says %llu", length,
+                       (unsigned long long)h->bytes);
+    if (h->place_count == 0 || h->place_count >= UINT32_MAX || h->mesh_count == 0 ||
+        h->mesh_count > INSTANCES_MESHES_MAX || head_bytes(h->place_count, h->mesh_count) > length)
+        return damaged(err, "counts do not fit, places", h->place_count);
+    if (!(fabs(vec3_length(h->axis) - 1) < 1e-6))
+        return damaged(err, "the axis is no unit vector, version", h->version);
+    return ERR_OK;
+}
+
+static enum err_code parts_check(const struct instances_header *h, struct err *err)
+{
+    const struct instances_place *places = (const struct instances_place *)(h + 1);
+    const struct instances_part *parts = parts_of(h);
+    uint64_t at = aligned(head_bytes(h->place_count, h->mesh_count));
+    uint8_t content[32];
+
+    content_hash(h + 1, h->bytes - sizeof *h, content);
+    if (memcmp(content, h->content, sizeof content) != 0)
+        return damaged(err, "content hash of bytes", h->bytes);
+    for (uint64_t i = 0; i < h->mesh_count; i++) {
+        if (parts[i].offset != at || parts[i].bytes > h->bytes - at)
+            return damaged(err, "the place of mesh", i);
+        at += aligned(parts[i].bytes);
+    }
+    if (at != h->bytes)
+        return damaged(err, "meshes end before bytes", h->bytes);
+    for (uint64_t i = 0; i < h->place_count; i++) {
+        const struct instances_place *p = &places[i];
+
+        if (p->mesh >= h->mesh_count || !vec3_is_finite(p->translation) ||
+            !(fabs(p->cos * p->cos + p->sin * p->sin - 1) < 1e-9))
+            return damaged(err, "instance", i);
+    }
+    return ERR_OK;
+}
+
+static void keep(void *context) /* parts of an image go with the whole */
+{
+    (void)context;
+}
+
+static enum err_code meshes_open(struct instances *instances, struct crew *crew, struct err *err)
+{
+    const struct instances_header *h = instances->header;
+    const struct instances_part *parts = parts_of(h);
+
+    for (size_t i = 0; i < h->mesh_count; i++) {
+        const uint8_t *image = (const uint8_t *)h + parts[i].offset;
+
+        if (parts[i].bytes < sizeof(struct mesh_header) ||
+            memcmp(image, MESH_MAGIC, sizeof instances->header->magic) != 0)
+            return damaged(err, "no cartesian mesh is mesh", i);
+        instances->meshes[i] = mesh_open_by(crew, image, parts[i].bytes, keep, NULL, err);
+        if (!instances->meshes[i])
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+struct mesh *instances_open(struct crew *crew, const void *image, size_t length,
+                            void (*release)(void *context), void *context, struct err *err)
+{
+    struct instances_header header;
+    void *own = NULL;
+    struct mesh *mesh;
+
+    CHECK(!release || (uintptr_t)image % MESH_ALIGNMENT == 0);
+    memcpy(&header, image, sizeof header);
+    if (header_check(&header, length, err))
+        return NULL;
+    if (!release) {
+        own = huge_alloc(aligned(length));
+        if (!own) {
+            err_set(err, ERR_NO_MEMORY, "no memory for a mesh image of %zu bytes", length);
+            return NULL;
+        }
+        memcpy(own, image, length);
+    }
+    mesh = parts_check(own ? own : image, err) ? NULL
+                                               : mesh_over_instances(own ? own : image, err);
+    if (!mesh) {
+        free(own);
+        return NULL;
+    }
+    mesh->own = own;
+    err->code = ERR_OK;
+    if (meshes_open(mesh->instances, crew, err) || places_index(mesh->instances, err)) {
+        mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
+        return NULL;
+    }
+    mesh->release = release;
+    mesh->context = context;
+    return mesh;
+}
+
+/* ---- making ----------------------------------------------------------------------------------- */
+
+enum { NO_MESH = UINT32_MAX };
+
+struct making {
+    const struct polygon_soup *soup;
+    const struct mesh_options *options;
+    uint32_t *uses;    /* [polygons] instances that begin with this one */
+    uint32_t *mesh_of; /* [polygons] the mesh of those, or NO_MESH */
+    struct instances_place *places;
+    struct mesh_instance *others; /* that are of one mesh together */
+    uint32_t *numbers;            /* of its polygons */
+    size_t place_count, other_count, number_count;
+    struct mesh *meshes[INSTANCES_MESHES_MAX];
+    struct mesh_import imports[INSTANCES_MESHES_MAX];
+    uint32_t polygons[INSTANCES_MESHES_MAX]; /* that each is of */
+    size_t mesh_count;
+};
+
+static void making_free(struct making *making)
+{
+    if (!making)
+        return;
+    for (size_t i = 0; i < making->mesh_count; i++)
+        mesh_unref(making->meshes[i]);
+    free(making->uses);
+    free(making->mesh_of);
+    free(making->places);
+    free(making->others);
+    free(making->numbers);
+    free(making);
+}
+
+static struct making *making_new(const struct polygon_soup *soup,
+                                 const struct mesh_options *options, struct err *err)
+{
+    const struct mesh_instances *from = options->instances;
+    struct making *making = calloc(1, sizeof *making);
+
+    if (!making) {
+        err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", from->count);
+        return NULL;
+    }
+    making->soup = soup;
+    making->options = options;
+    making->uses = calloc(soup->polygon_count, sizeof *making->uses);
+    making->mesh_of = malloc(soup->polygon_count * sizeof *making->mesh_of);
+    making->places = calloc(from->count + 1, sizeof *making->places);
+    making->others = malloc(from->count * sizeof *making->others);
+    making->numbers = malloc((instances_polygons(from) + 1) * sizeof *making->numbers);
+    if (making->uses && making->mesh_of && making->places && making->others && making->numbers)
+        return making;
+    making_free(making);
+    err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", from->count);
+    return NULL;
+}
+
+/* A mesh of its own of the polygons of `count` instances, in their places. */
+static enum err_code mesh_add(struct making *m, const struct mesh_instance *instances, size_t count,
+                              const uint32_t *numbers, struct err *err)
+{
+    struct mesh_options options = *m->options;
+    struct soup_copy copy;
+    struct polygon_soup soup;
+
+    if (instances_copy(m->soup, instances, count, m->options->instances->axis, &copy, err))
+        return err->code;
+    soup = soup_copy_view(&copy);
+    options.instances = NULL;
+    options.like = NULL;
+    options.numbers = numbers;
+    m->meshes[m->mesh_count] =
+        mesh_create(&soup, &options, &m->imports[m->mesh_count], err);
+    soup_copy_free(&copy);
+    if (!m->meshes[m->mesh_count])
+        return err->code;
+    m->mesh_count++;
+    return ERR_OK;
+}
+
+static bool is_shared(const struct making *m, const struct mesh_instance *at)
+{
+    const struct vec3 t = at->translation;
+
+    return m->uses[at->first] > 1 || instance_is_turned(at) || t.x != 0 || t.y != 0 || t.z != 0;
+}
+
+/* ERR_UNPROCESSABLE: copies are to be made of all. */
+static enum err_code places_make(struct making *m, struct err *err)
+{
+    const struct mesh_instances *from = m->options->instances;
+    uint32_t number = 0;
+
+    for (size_t i = 0; i < from->count; i++)
+        m->uses[from->at[i].first]++;
+    for (size_t i = 0; i < m->soup->polygon_count; i++)
+        m->mesh_of[i] = NO_MESH;
+    for (size_t i = 0; i < from->count; number += from->at[i++].count) {
+        const struct mesh_instance *at = &from->at[i];
+        struct mesh_instance unplaced = {.cos = 1, .first = at->first, .count = at->count};
+
+        if (!is_shared(m, at)) {
+            m->others[m->other_count++] = *at;
+            for (uint32_t k = 0; k < at->count; k++)
+                m->numbers[m->number_count++] = number + k;
+            continue;
+        }
+        if (m->mesh_of[at->first] == NO_MESH) {
+            if (m->mesh_count + 1 == INSTANCES_MESHES_MAX)
+                return err_set(err, ERR_UNPROCESSABLE, "there are too many kinds of instances");
+            m->mesh_of[at->first] = (uint32_t)m->mesh_count;
+            m->polygons[m->mesh_count] = at->count;
+            if (mesh_add(m, &unplaced, 1, NULL, err))
+                return err->code;
+        }
+        if (m->polygons[m->mesh_of[at->first]] != at->count)
+            return err_set(err, ERR_BAD_INPUT, "instance %zu is of a part of another's polygons",
+                           i);
+        m->places[m->place_count++] = (struct instances_place){
+            at->translation, at->cos, at->sin, number, m->mesh_of[at->first]};
+    }
+    if (m->other_count == 0)
+        return ERR_OK;
+    m->places[m->place_count++] =
+        (struct instances_place){.cos = 1, .mesh = (uint32_t)m->mesh_count};
+    return mesh_add(m, m->others, m->other_count, m->numbers, err);
+}
+
+/* What is counted is that of the copies; those that are told are the first of all. */
+static void import_sum(const struct making *m, struct mesh_import *out)
+{
+    struct mesh_import told = {.told = 0};
+
+    *out = (struct mesh_import){.kept = 0};
+    for (size_t i = 0; i < m->place_count; i++) {
+        const struct mesh_import *one = &m->imports[m->places[i].mesh];
+
+        out->kept += one->kept;
+        out->split += one->split;
+        out->dropped += one->dropped;
+        for (int k = 0; k < MESH_FATES; k++)
+            out->by_fate[k] += one->by_fate[k];
+        for (uint32_t k = 0; k < one->told; k++)
+            import_drop(&told, m->places[i].first + one->drops[k].polygon, one->drops[k].fate);
+    }
+    out->told = told.told;
+    memcpy(out->drops, told.drops, sizeof out->drops);
+    out->instances_shared =
+        instances_repeated(m->options->instances, m->soup->polygon_count);
+}
+
+static struct mesh *mesh_of(struct making *m, struct err *err)
+{
+    struct vec3 axis = m->options->instances->axis;
+    void *image =
+        image_make(m->places, m->place_count, m->meshes, m->mesh_count, axis, err);
+    struct mesh *mesh = image ? mesh_over_instances(image, err) : NULL;
+
+    if (!mesh) { /* the meshes have their images in it */
+        for (size_t i = 0; i < m->mesh_count; i++)
+            mesh_unref(m->meshes[i]);
+        m->mesh_count = 0;
+        free(image);
+        return NULL;
+    }
+    mesh->own = image;
+    memcpy(mesh->instances->meshes, m->meshes, m->mesh_count * sizeof *m->meshes);
+    m->mesh_count = 0;
+    if (places_index(mesh->instances, err) == ERR_OK)
+        return mesh;
+    mesh_unref(mesh);
+    return NULL;
+}
+
+/* One mesh of the copies of all. */
+static struct mesh *mesh_of_copies(const struct polygon_soup *soup,
+                                   const struct mesh_options *options, struct mesh_import *import,
+                                   struct err *err)
+{
+    const struct mesh_instances *from = options->instances;
+    struct mesh_options plain = *options;
+    struct soup_copy copy;
+    struct mesh *mesh;
+
+    if (instances_check_copies(from, err) ||
+        instances_copy(soup, from->at, from->count, from->axis, &copy, err))
+        return NULL;
+    struct polygon_soup all = soup_copy_view(&copy);
+
+    plain.instances = NULL;
+    mesh = mesh_create(&all, &plain, import, err);
+    soup_copy_free(&copy);
+    return mesh;
+}
+
+/* Do the turns leave gravity as it is? */
+static bool are_about_gravity(const struct mesh_options *options)
+{
+    const struct mesh_instances *from = options->instances;
+    struct vec3 off = vec3_add(from->axis, options->gravity);
+
+    return options->space.frame == MESH_CARTESIAN && vec3_length(off) == 0;
+}
+
+struct mesh *instances_create(const struct polygon_soup *soup, const struct mesh_options *options,
+                              struct mesh_import *import, struct err *err)
+{
+    struct making *making;
+    struct mesh *mesh = NULL;
+
+    if (!instances_are_sound(options->instances, soup->polygon_count)) {
+        err_set(err, ERR_BAD_INPUT, "an instance has numbers that cannot be");
+        return NULL;
+    }
+    if (!are_about_gravity(options))
+        return mesh_of_copies(soup, options, import, err);
+    making = making_new(soup, options, err);
+    if (!making)
+        return NULL;
+    if (places_make(making, err) == ERR_OK) {
+        if (import)
+            import_sum(making, import);
+        mesh = mesh_of(making, err);
+    }
+    making_free(making);
+    if (!mesh && err->code == ERR_UNPROCESSABLE) {
+        mesh = mesh_of_copies(soup, options, import, err);
+        if (mesh && import)
+            import->instances_copied =
+                instances_repeated(options->instances, soup->polygon_count);
+        return mesh;
+    }
+    VALIDATE_THAT(mesh == NULL || mesh_validate(mesh, err));
+    return mesh;
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+bool instances_validate(const struct instances *instances, struct err *err)
+{
+    struct box3 *boxes;
+    bool is_right = true;
+
+    for (size_t i = 0; is_right && i < instances->header->mesh_count; i++)
+        is_right = mesh_validate(instances->meshes[i], err);
+    boxes = is_right ? boxes_make((struct instances *)(uintptr_t)instances, err) : NULL;
+    is_right = boxes && instance_tree_validate(&instances->tree, boxes, err);
+    free(boxes);
+    return is_right;
+}
+
+void instances_stats(const struct instances *instances, struct mesh_stats *out)
+{
+    const struct instances_header *h = instances->header;
+    for (size_t i = 0; i < h->mesh_count; i++) {
+        struct mesh_stats one;
+
+        mesh_stats(instances->meshes[i], &one);
+        out->nodes += one.nodes;
+        out->leaves += one.leaves;
+        out->depth = one.depth > out->depth ? one.depth : out->depth;
+        out->average_tests += one.average_tests / (double)h->mesh_count;
+        for (int k = 0; k < MESH_DEPTHS; k++)
+            out->depths[k] += one.depths[k];
+        for (int k = 0; k < MESH_STRUCTURES; k++)
+            out->bytes_of[k] += one.bytes_of[k];
+    }
+    for (size_t i = 0; i < h->place_count; i++)
+        out->polygons += instances_mesh(instances, (uint32_t)i)->header->count[MESH_POLYGONS];
+    out->bytes_of[MESH_OF_OTHERS] += sizeof(struct mesh) + sizeof *instances +
+                                     head_bytes(h->place_count, h->mesh_count) +
+                                     instance_tree_bytes(&instances->tree);
+    for (int k = 0; k < MESH_STRUCTURES; k++)
+        out->bytes += out->bytes_of[k];
+}
