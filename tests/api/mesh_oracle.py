@@ -309,6 +309,9 @@ def read_obj(text, up_y=False, factor=1.0):
 # ---- on a daemon --------------------------------------------------------------------------------
 
 
+NOT_SHARED = {"instances_shared": 0, "instances_copied": 0}  # import of a file without instances
+
+
 def put_mesh(daemon, locale, rings, layer="mesh", status=201, query="", media="model/obj"):
     """PUTs rings (or the bytes of a file) as a layer; returns the answer's JSON."""
     body = rings if isinstance(rings, bytes) else obj(rings)

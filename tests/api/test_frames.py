@@ -8,7 +8,7 @@ import tempfile
 
 from daemon import F64, Daemon, problem
 from fields import Terrain, put_layer, put_locale, results
-from mesh_oracle import obj, put_mesh, rectangle
+from mesh_oracle import NOT_SHARED, obj, put_mesh, rectangle
 from oracle import add, cross, dot, scale, sub, unit
 from tap import case, check, equal, near, near_all, rng, run, test
 
@@ -129,7 +129,7 @@ def agrees(frame, pull):
     layer = told["layers"][0]
     equal((layer["frame"], layer["gravity"], layer["kind"]), (frame, pull, "mesh"), "layer")
     # what the axis passes through has a corner on it: it touches, nothing is dropped
-    equal(told["import"], {"kept": len(rings), "split": 0, "dropped": 0}, "import")
+    equal(told["import"], {"kept": len(rings), "split": 0, "dropped": 0, **NOT_SHARED}, "import")
     points = [p for p in POLES + SEAM + list(places(rng(name), 300))
               if frame == "spherical" or abs(p[2]) < 24 or math.hypot(p[0], p[1]) > 1]
     for p, item in zip(points, results(daemon, at(name) + "/contact",
@@ -195,7 +195,8 @@ def _():
     told = put_mesh(daemon, "drum", tube(20, -30, 30) + tube(5, -30, 30) + caps,
                     query="frame=cylindrical")
     equal(told["layers"][0]["gravity"], "out", "gravity")
-    equal(told["import"], {"kept": 26, "split": 0, "dropped": 0}, "caps across the axis are walls")
+    equal(told["import"], {"kept": 26, "split": 0, "dropped": 0, **NOT_SHARED},
+          "caps across the axis are walls")
     edge = 20 * math.cos(math.pi / 12)  # where the middle of a quad is
     there = on_sphere(math.pi / 12, 0, 12)
     item = contact("drum", [there[0], there[1], 4])
@@ -396,7 +397,7 @@ def _():
 def _():
     put_locale(daemon, "dropped")
     through = [(-9, -9, -9), (9, -9, -9), (9, 9, 9), (-9, 9, 9)]
-    around = {"kept": 6, "split": 0, "dropped": 1, "reasons": {"around_centre": 1},
+    around = {"kept": 6, "split": 0, "dropped": 1, **NOT_SHARED, "reasons": {"around_centre": 1},
               "dropped_polygons": [{"polygon": 6, "reason": "around_centre"}]}
     told = put_mesh(daemon, "dropped", CUBE + [through], query="frame=spherical")
     equal(told["import"], around, "through the centre")

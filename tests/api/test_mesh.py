@@ -6,8 +6,8 @@ import threading
 
 from daemon import F64, Daemon, connection_to, problem
 from fields import Terrain, put_layer, put_locale, results
-from mesh_oracle import (CEILING, MeshLayer, World, grid_rings, obj, put_mesh, put_world, rectangle,
-                         wall)
+from mesh_oracle import (CEILING, NOT_SHARED, MeshLayer, World, grid_rings, obj, put_mesh, put_world,
+                         rectangle, wall)
 from tap import HANG_S, case, check, equal, near, near_all, rng, run, test
 
 daemon = Daemon()
@@ -42,7 +42,7 @@ def heights_of(item):
 def _():
     put_locale(daemon, "told")
     answer = put_mesh(daemon, "told", [rectangle(0, 0, 4, 2, 1), wall((0, 0), (4, 0), 1, 3)])
-    equal(answer["import"], {"kept": 2, "split": 0, "dropped": 0}, "import")
+    equal(answer["import"], {"kept": 2, "split": 0, "dropped": 0, **NOT_SHARED}, "import")
     equal(answer["revision"], 2, "revision")
     equal(answer["bounds"], {"min": [0, 0, 1], "max": [4, 2, 3]}, "bounds, the wall counts")
     layer = answer["layers"][0]
@@ -176,7 +176,7 @@ def _():
             b"g roof\r\nv 0 0 3\r\nv 2 0 3\r\nv 2 2 3\r\nf -3//1 -2//1 -1//1 # the last\r\n")
     put_locale(daemon, "forms")
     answer = put_mesh(daemon, "forms", text)
-    equal(answer["import"], {"kept": 2, "split": 0, "dropped": 0}, "import")
+    equal(answer["import"], {"kept": 2, "split": 0, "dropped": 0, **NOT_SHARED}, "import")
     item = contact("forms", [1.5, 0.5, 1])
     equal(heights_of(item), (0, 3), "floor and ceiling")
     equal((item["floor"]["polygon"], item["ceiling"]["polygon"]), (0, 1), "polygons")

@@ -17,7 +17,7 @@ import time
 
 from daemon import SLOW, Daemon, connection_to, data_path, problem
 from fields import Terrain, put_locale, put_terrain, results
-from mesh_oracle import MeshLayer, World, judge_ray, obj, put_mesh, read_obj, rectangle
+from mesh_oracle import NOT_SHARED, MeshLayer, World, judge_ray, obj, put_mesh, read_obj, rectangle
 from oracle import f32
 from tap import HANG_S, Skip, case, check, equal, fail, near, rng, run, test
 
@@ -178,7 +178,7 @@ def loads(media, body, polygons, layer="format"):
     daemon.ask("DELETE", "/v1/locales/format")
     put_locale(daemon, "format")
     answer = put_mesh(daemon, "format", body, layer, media=media)
-    told = {"kept": polygons, "split": 0, "dropped": 0}
+    told = {"kept": polygons, "split": 0, "dropped": 0, **NOT_SHARED}
     if media in (AC3D, DAE):
         told["precision_m"] = 2.0 ** -22  # float32 at 3
     equal(answer["import"], told, "import")
@@ -507,7 +507,8 @@ def _():
     equal(daemon.get(target).status, 404, "the layer after that")
     put = daemon.ok("PUT", target, body, status=201, media=OBJ)
     equal(put["import"], {
-        "kept": 3, "split": 1, "dropped": 3, "reasons": {"few_corners": 2, "crosses_itself": 1},
+        "kept": 3, "split": 1, "dropped": 3, **NOT_SHARED,
+        "reasons": {"few_corners": 2, "crosses_itself": 1},
         "dropped_polygons": [{"polygon": 1, "reason": "few_corners"},
                              {"polygon": 2, "reason": "crosses_itself"},
                              {"polygon": 4, "reason": "few_corners"}]}, "import")

@@ -8,8 +8,8 @@ import time
 
 from daemon import JSON, Daemon, check, equal, problem
 from events import Stream
-from mesh_oracle import (MeshLayer, Polygon, World, grid_rings, judge_contact, judge_ray, obj,
-                         put_mesh, random_soup, rectangle, soup_place)
+from mesh_oracle import (NOT_SHARED, MeshLayer, Polygon, World, grid_rings, judge_contact, judge_ray,
+                         obj, put_mesh, random_soup, rectangle, soup_place)
 from tap import HANG_S, rng, run, test
 
 daemon = Daemon("--max-polygons", "2000")
@@ -104,7 +104,8 @@ def _():
     equal(answer.status, 200, "status")
     said = answer.json
     equal(said["import"], {
-        "kept": 5, "split": 1, "dropped": 3, "reasons": {"few_corners": 2, "no_area": 1},
+        "kept": 5, "split": 1, "dropped": 3, **NOT_SHARED,
+        "reasons": {"few_corners": 2, "no_area": 1},
         "dropped_polygons": [{"polygon": 1, "reason": "no_area"},
                              {"polygon": 2, "reason": "few_corners"},
                              {"polygon": 3, "reason": "few_corners"}]}, "import")

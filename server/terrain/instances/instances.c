@@ -63,7 +63,68 @@ static struct box3 *boxes_make(struct instances *instances, struct err *err)
     return boxes;
 }
 
-/* The exact box, and the tree; meshes and places are there. */
+/* How far a box reaches to one of its six sides. */
+static double side_at(const struct box3 *box, int side)
+{
+    const double reach[6] = {box->max.x,  box->max.y,  box->max.z,
+                             -box->min.x, -box->min.y, -box->min.z};
+
+    return reach[side];
+}
+
+/* Of a place's vertices. */
+static struct box3 exact_box(const struct instances *instances, uint32_t i)
+{
+    const struct mesh *mesh = instances_mesh(instances, i);
+    const struct mesh_header *h = mesh->header;
+    struct motion motion = instances_motion(instances, i);
+    struct box3 box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+
+    for (uint64_t k = 0; k < h->count[MESH_VERTICES]; k++) {
+        struct vec3 own = vec3_add(mesh_turn_back(h, point_at(&mesh->points, k)), h->centre);
+        struct vec3 v = motion_point_out(&motion, own);
+
+        box = box3_union(box, (struct box3){v, v});
+    }
+    return box;
+}
+
+static bool reaches_beyond(const struct box3 *box, const struct box3 *all)
+{
+    return box->min.x < all->min.x || box->min.y < all->min.y || box->min.z < all->min.z ||
+           box->max.x > all->max.x || box->max.y > all->max.y || box->max.z > all->max.z;
+}
+
+/*
+ * The box of all vertices. Boxes of turned boxes are too large, and the vertices of all places are
+ * too many: those of the outermost places come first, and then of few others the box reaches beyond.
+ * Where it is many all the same, VERTICES_MOST are enough: then it is larger than it has to be.
+ */
+static void bounds_set(struct instances *instances, const struct box3 *boxes)
+{
+    enum { VERTICES_MOST = 1 << 25 };
+    uint64_t count = instances->header->place_count, vertices = 0;
+    uint32_t outermost[6] = {0};
+
+    for (uint32_t i = 1; i < count; i++)
+        for (int side = 0; side < 6; side++)
+            if (side_at(&boxes[i], side) > side_at(&boxes[outermost[side]], side))
+                outermost[side] = i;
+    instances->bounds = exact_box(instances, outermost[0]);
+    for (uint64_t i = 1; i < count + 6; i++) {
+        uint32_t at = i < 6 ? outermost[i] : (uint32_t)(i - 6);
+        struct box3 box = boxes[at];
+
+        if (!reaches_beyond(&box, &instances->bounds))
+            continue;
+        vertices += instances_mesh(instances, at)->header->count[MESH_VERTICES];
+        if (vertices <= VERTICES_MOST)
+            box = exact_box(instances, at);
+        instances->bounds = box3_union(instances->bounds, box);
+    }
+}
+
+/* The box, and the tree; meshes and places are there. */
 static enum err_code places_index(struct instances *instances, struct err *err)
 {
     struct box3 *boxes = boxes_make(instances, err);
@@ -72,14 +133,9 @@ static enum err_code places_index(struct instances *instances, struct err *err)
 
     if (!boxes)
         return err->code;
-    for (uint32_t i = 0; i < instances->header->place_count; i++) {
-        struct motion motion = instances_motion(instances, i);
-        struct box3 own = mesh_bounds(instances_mesh(instances, i));
-        struct box3 box = motion_box_out(&motion, &own);
-
-        instances->bounds = i > 0 ? box3_union(instances->bounds, box) : box;
-        instances->slack = fmax(instances->slack, instances_mesh(instances, i)->header->slack);
-    }
+    bounds_set(instances, boxes);
+    for (uint64_t i = 0; i < instances->header->mesh_count; i++)
+        instances->slack = fmax(instances->slack, instances->meshes[i]->header->slack);
     most = fmax(vec3_length(instances->bounds.min), vec3_length(instances->bounds.max));
     instances->slack += 32 * DBL_EPSILON * most;
     instances->is_upright = axis.x == 0 && axis.y == 0 && axis.z == 1;
