@@ -149,6 +149,7 @@
 /**
  * The locale, and the numbers that polygons have: null where nothing is left of an added one.
  * @typedef {Locale & {import: {kept: number, split: number, dropped: number,
+ *   instances_shared: number, instances_copied: number,
  *   reasons?: Record<string, number>, dropped_polygons?: {polygon: number, reason: string}[]},
  *   layer: string,
  *   added: (number|null)[], removed: number[], polygons: number}} PolygonsChanged

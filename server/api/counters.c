@@ -15,6 +15,7 @@
 #include "api/text.h"
 #include "sand/view/view.h"
 #include "terrain/field/relax.h"
+#include "terrain/instances/instance.h"
 #include "terrain/mesh/mesh.h"
 #include "terrain/plan_tile.h"
 #include "terrain/sweep/move.h"
@@ -332,6 +333,7 @@ static const struct counter counters[] = {
     STAT(LIMITS, limits.polygon.corners_max, "polygon_corners_max"),
     STAT(LIMITS, limits.polygon.vertices_max, "polygon_vertices_max"),
     FIXED(LIMITS, MESH_POLYGON_CORNERS_MAX, "polygon_ring_corners_max"),
+    FIXED(LIMITS, INSTANCES_COPIES_MAX, "instance_copies_max"),
     STAT(LIMITS, limits.sand.device.slots[SCALE_FINE], "patches_fine_max"),
     STAT(LIMITS, limits.sand.device.slots[SCALE_MEDIUM], "patches_medium_max"),
     STAT(LIMITS, limits.sand.device.slots[SCALE_COARSE], "patches_coarse_max"),

@@ -94,7 +94,7 @@ def imported(rings, kept, split, dropped):
     answer = scene("import", obj(rings, share=False))
     got = answer["import"]
     why = {"reasons", "dropped_polygons"} if dropped else set()
-    equal(set(got), {"kept", "split", "dropped"} | why, "members")
+    equal(set(got), {"kept", "split", "dropped", *NOT_SHARED} | why, "members")
     equal(sum(got.get("reasons", {}).values()), dropped, "reasons")
     equal(len(got.get("dropped_polygons", [])), dropped, "polygons with their reasons")
     if isinstance(kept, tuple):

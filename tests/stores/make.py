@@ -29,6 +29,7 @@ import sand  # noqa: E402
 from daemon import BIN_DIR, F32, JSON  # noqa: E402
 from fields import put_terrain  # noqa: E402
 from ground import NAN, Edit, Ground, cut_off, floats, put_ground, stored  # noqa: E402
+from houses import GROUND, HOUSE, document, node  # noqa: E402
 from images import png  # noqa: E402
 from mesh_oracle import obj, rectangle, wall  # noqa: E402
 
@@ -165,6 +166,11 @@ def first_life(daemon, hills, coast):
     write(daemon, "PUT", "/v1/locales/halls", {"title": "halls", "open_sky": False,
                                                "placement": {"translation": [500, 0, -40]}})
     put_mesh(daemon, "halls", "rooms", halls(14, 11), key="rooms")
+    for name in ("houses", "altered"):
+        nodes = [node(0, 15.0 * i, 0.25 * i, 12.0 + i, 0.5 * i) for i in range(9)] + [node(1)]
+        write(daemon, "PUT", f"/v1/locales/halls/layers/{name}?up=y",
+              document(nodes, [HOUSE, GROUND]), "model/gltf-binary")
+    write(daemon, "POST", "/v1/locales/halls/layers/altered/polygons", {"remove": [4, 40]})
     put_mesh(daemon, "halls", "roof", [rectangle(-1, -1, 85, 67, 9)], "?role=ceiling")
     put_mesh(daemon, "halls", "lift", [rectangle(-1.5, -1.5, 1.5, 1.5, 0.5), wall((1.5, -1.5),
              (1.5, 1.5), 0.5, 3)])

@@ -153,7 +153,7 @@ static struct vec3 somewhere(struct random *random)
                          random_in(random, -60, 60)};
 }
 
-/* ---- against brute force ---------------------------------------------------------------------- */
+/* ---- against brute force --------------------------------------------------------------------- */
 
 /* The polygon that was named is one that the line meets at this height. */
 static bool is_named(const struct town *town, uint32_t count, double up_m, uint32_t polygon)
@@ -326,7 +326,7 @@ static void they_are_under_any_gravity(void **state)
     questions(14, (struct vec3){0, 1, 0});
 }
 
-/* ---- the same bits at every level ------------------------------------------------------------- */
+/* ---- the same bits at every level ------------------------------------------------------------ */
 
 static void answers_have_the_same_bits_at_every_level(void **state)
 {
@@ -357,7 +357,7 @@ static void answers_have_the_same_bits_at_every_level(void **state)
     town_free(&town);
 }
 
-/* ---- what is not shared ------------------------------------------------------------------------ */
+/* ---- what is not shared ---------------------------------------------------------------------- */
 
 static void other_gravity_makes_copies(void **state)
 {

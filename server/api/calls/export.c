@@ -159,8 +159,8 @@ static enum err_code encode(const struct layer *layer, struct obj_text *text)
 static enum err_code export_set(struct call *call, const struct layer *layer,
                                 const struct polygon_set *set, struct err *err)
 {
-    uint64_t most = layer->kind == LAYER_MESH ? obj_polygons_bytes_max(set)
-                                              : obj_field_bytes_max(layer->field);
+    uint64_t most =
+        layer->kind == LAYER_MESH ? obj_polygons_bytes_max(set) : obj_field_bytes_max(layer->field);
     struct obj_text text = {set, call, err, 0, true};
     struct err ignored = {.code = ERR_OK};
 

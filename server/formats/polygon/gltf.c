@@ -656,10 +656,9 @@ static enum err_code node_visit(struct gltf_walk *walk, const cJSON *node,
         return err_set(err, ERR_BAD_INPUT, "%s: a node has a mesh that is none of %zu",
                        document->word, document->meshes.count);
     if (mesh && document->polygons[number] > 0) {
-        if (walk->step == USES_FIND
-                ? primitives_visit(walk, mesh, place, err) ||
-                      gltf_uses_add(walk->uses, (uint32_t)number, place, err)
-                : use_visit(walk, mesh, err))
+        if (walk->step == USES_FIND ? primitives_visit(walk, mesh, place, err) ||
+                                          gltf_uses_add(walk->uses, (uint32_t)number, place, err)
+                                    : use_visit(walk, mesh, err))
             return err->code;
     }
     return visits_check(walk, err);

@@ -9,7 +9,8 @@
 
 /*
  * Decodes bytes[length], a POLYGON_GLB whose header is well or a POLYGON_GLTF, in the file's own
- * frame. *out is as for assimp_decode() on entry and may be half filled after an error; polygon_set_free() it.
+ * frame. *out is as for assimp_decode() on entry and may be half filled after an error;
+ * polygon_set_free() it.
  *
  * is_read  out: false where the file has something that is not read here (listed in gltf.c); *out
  * is then still empty

@@ -11,7 +11,6 @@
  */
 #include "formats/polygon/gltf_uses.h"
 
-
 #include <stdlib.h>
 
 enum { OWNERS_MAX = 16, KINDS_MAX = 1000, NONE = UINT32_MAX };

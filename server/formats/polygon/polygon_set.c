@@ -63,7 +63,7 @@ void polygon_set_free(struct polygon_set *set)
     *set = (struct polygon_set){0};
 }
 
-/* ---- instances -------------------------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------------------- */
 
 enum { INSTANCES_HEAD_BYTES = 8 + 3 * 8 };
 

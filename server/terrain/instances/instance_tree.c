@@ -8,7 +8,7 @@
 #include "terrain/instances/instance_tree.h"
 
 #include "base/check.h"
-#include "terrain/mesh/convex_parts.h"
+#include "terrain/float_round.h"
 #include "terrain/power.h"
 
 #include <float.h>
@@ -17,7 +17,7 @@
 
 enum { LEAF = 4, KEY_BITS = 21, DEPTH_MAX = 40 };
 
-#define ENDS_OFF 1e-12    /* roundings of t, relative */
+#define ENDS_OFF 1e-12     /* roundings of t, relative */
 #define LEAST_SLOPE 1e-200 /* of a line's largest component: it stays where it is */
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -85,8 +85,7 @@ static struct box3 node_make(struct instance_tree *tree, const struct box3 *boxe
         tree->nodes[at].first = (uint32_t)children;
         tree->nodes[at].count = 0;
         box = node_make(tree, boxes, children, first, half);
-        box = box3_union(box,
-                         node_make(tree, boxes, children + 1, first + half, count - half));
+        box = box3_union(box, node_make(tree, boxes, children + 1, first + half, count - half));
     }
     node_box_set(&tree->nodes[at], &box);
     return box;
@@ -170,8 +169,8 @@ bool instance_tree_validate(const struct instance_tree *tree, const struct box3 
                             struct err *err)
 {
     uint8_t *seen = calloc(tree->count, 1);
-    bool is_right = seen && node_check(tree, boxes, 0, &tree->nodes[0], seen) &&
-                    !memchr(seen, 0, tree->count);
+    bool is_right =
+        seen && node_check(tree, boxes, 0, &tree->nodes[0], seen) && !memchr(seen, 0, tree->count);
 
     free(seen);
     if (!is_right)
@@ -244,14 +243,13 @@ static void trace_add(struct ray_tree_trace *trace, const struct instance_node *
     const float *min = node->min, *max = node->max;
 
     if (trace)
-        ray_tree_trace_box(
-            trace, &(struct ray_tree_box){
-                       .level = level,
-                       .bounds = {{(double)min[0], (double)min[1], (double)min[2]},
-                                  {(double)max[0], (double)max[1], (double)max[2]}},
-                       .is_entered = is_entered,
-                       .child = child,
-                   });
+        ray_tree_trace_box(trace, &(struct ray_tree_box){
+                                      .level = level,
+                                      .bounds = {{(double)min[0], (double)min[1], (double)min[2]},
+                                                 {(double)max[0], (double)max[1], (double)max[2]}},
+                                      .is_entered = is_entered,
+                                      .child = child,
+                                  });
 }
 
 struct waiting {
@@ -280,7 +278,8 @@ void instance_tree_ask(const struct instance_tree *tree, struct instance_line *l
             s.high = scaled(line->high, s.exponent);
             continue;
         }
-        struct waiting next[2] = {{node->first, at.level + 1, 0}, {node->first + 1, at.level + 1, 0}};
+        struct waiting next[2] = {{node->first, at.level + 1, 0},
+                                  {node->first + 1, at.level + 1, 0}};
         bool is_met[2];
 
         for (uint32_t i = 0; i < 2; i++) {

@@ -12,7 +12,6 @@
 #include "terrain/instances/instance.h"
 #include "terrain/instances/instance_tree.h"
 #include "terrain/mesh/mesh_data.h"
-#include "terrain/mesh/mesh_trace.h"
 
 enum { INSTANCES_VERSION = 1, INSTANCES_MESHES_MAX = 1024 };
 
@@ -49,7 +48,7 @@ struct instances {
     struct mesh *meshes[INSTANCES_MESHES_MAX]; /* [mesh_count] */
     struct instance_tree tree;
     struct box3 bounds;
-    double slack; /* as in mesh_data.h, of what is answered in the locale's frame */
+    double slack;    /* as in mesh_data.h, of what is answered in the locale's frame */
     bool is_upright; /* the axis is +Z */
 };
 

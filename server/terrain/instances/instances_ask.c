@@ -11,6 +11,8 @@
  */
 #include "terrain/instances/instances.h"
 
+#include "terrain/mesh/mesh_trace.h"
+
 /* A question on its way; the line is its first member. */
 struct asked {
     struct instance_line line;
@@ -29,7 +31,7 @@ static struct vec3 gravity_of(const struct instances *instances)
     return vec3_opposite(instances->header->axis);
 }
 
-/* ---- floors and ceilings ---------------------------------------------------------------------- */
+/* ---- floors and ceilings --------------------------------------------------------------------- */
 
 /* Is it farther along, or as far and of a greater number? */
 static bool is_worse(double at, uint32_t polygon, double best, uint32_t best_polygon)
@@ -46,11 +48,10 @@ static void contact_take(struct asked *a, uint32_t i, const struct motion *motio
     if (a->is_found && is_worse(at, contact->polygon, a->line.high, a->contact->polygon))
         return;
     if (of->is_upright)
-        contact->point = (struct vec3){a->point.x, a->point.y,
-                                       contact->point.z + motion->pose.translation.z};
-    else
         contact->point =
-            vec3_add(a->point, vec3_scale(gravity_of(of), contact->distance_m));
+            (struct vec3){a->point.x, a->point.y, contact->point.z + motion->pose.translation.z};
+    else
+        contact->point = vec3_add(a->point, vec3_scale(gravity_of(of), contact->distance_m));
     contact->normal = motion_turn_out(motion, contact->normal);
     *a->contact = *contact;
     a->is_found = true;
@@ -112,8 +113,8 @@ bool instances_height(const struct instances *instances, struct vec3 point, doub
 
     if (!instances_floor(instances, point, reach_up_m, &contact))
         return false;
-    out->height_m = instances->is_upright ? contact.point.z
-                                          : vec3_dot(contact.point, instances->header->axis);
+    out->height_m =
+        instances->is_upright ? contact.point.z : vec3_dot(contact.point, instances->header->axis);
     out->polygon = contact.polygon;
     return true;
 }
@@ -164,8 +165,8 @@ static void ray_visit(struct instance_line *line, uint32_t i)
     if (a->is_found && is_worse(hit.t, hit.polygon, a->hit->t, a->hit->polygon))
         return;
     if (a->instances->is_upright && ray->direction.x == 0 && ray->direction.y == 0)
-        hit.point = (struct vec3){ray->origin.x, ray->origin.y,
-                                  hit.point.z + motion.pose.translation.z};
+        hit.point =
+            (struct vec3){ray->origin.x, ray->origin.y, hit.point.z + motion.pose.translation.z};
     else
         hit.point = vec3_add(ray->origin, vec3_scale(ray->direction, hit.t));
     hit.normal = motion_turn_out(&motion, hit.normal);
@@ -202,7 +203,7 @@ bool instances_ray(const struct instances *instances, const struct ray *ray, enu
     return a.is_found;
 }
 
-/* ---- what a ray tests ------------------------------------------------------------------------- */
+/* ---- what a ray tests ------------------------------------------------------------------------ */
 
 /* Asks the mesh as ray_visit does; its polygons come to the trace, its own boxes, in a frame of
  * their own, do not. */

@@ -27,8 +27,8 @@ void shadow_index_unref(struct shadow_index *light); /* NULL is fine */
 
 size_t shadow_index_bytes(const struct shadow_index *light);
 
-/* Would a tree along `toward` be of no use: does it run along the mesh's own gravity, is that radial, or
- * is it of instances? */
+/* Would a tree along `toward` be of no use: does it run along the mesh's own gravity, is that
+ * radial, or is the mesh of instances? */
 bool shadow_index_is_vertical(const struct mesh *mesh, struct vec3 toward);
 
 /*

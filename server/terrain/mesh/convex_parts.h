@@ -5,6 +5,7 @@
 #ifndef KOTA_TERRAIN_CONVEX_PARTS_H
 #define KOTA_TERRAIN_CONVEX_PARTS_H
 
+#include "terrain/float_round.h"
 #include "terrain/mesh/mesh_data.h"
 
 struct convex_parts {
@@ -93,21 +94,6 @@ double convex_part_height(const struct face *face, const struct mesh_polygon *p)
 
 /* The same, or what a polygon has instead: not a number where it is steep, sharp or a wall. */
 double convex_part_kept_height(const struct face *face, const struct mesh_polygon *p);
-
-/* Outward to float32: not above, not below. */
-static inline float float_down(double x)
-{
-    float f = (float)x;
-
-    return (double)f > x ? nextafterf(f, -INFINITY) : f;
-}
-
-static inline float float_up(double x)
-{
-    float f = (float)x;
-
-    return (double)f < x ? nextafterf(f, INFINITY) : f;
-}
 
 /* Twice the area along the normal, right-handed (Newell). */
 static inline struct vec3 convex_part_normal(const struct face *face)

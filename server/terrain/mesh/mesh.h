@@ -108,8 +108,8 @@ struct mesh_import {
     uint64_t by_fate[MESH_FATES]; /* of those */
     uint32_t told;
     struct mesh_drop drops[MESH_DROPS_TOLD]; /* the first of those, by their numbers */
-    uint64_t instances_shared;    /* instances whose polygons are there once */
-    uint64_t instances_copied;    /* and those that could be, but are not */
+    uint64_t instances_shared;               /* instances whose polygons are there once */
+    uint64_t instances_copied;               /* and those that could be, but are not */
     double precision_m; /* steps of float32 to which the file's reader has rounded; 0: it has not */
     double build_ms;    /* set by the caller, who has a clock */
 };

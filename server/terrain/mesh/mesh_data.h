@@ -127,7 +127,7 @@ struct mesh {
     struct z_range *ranges;  /* of polygons while the grid is made; NULL: convex_part_range */
     struct floor_grid grid;  /* not of the image: floor_grid.h */
     struct mesh_rays rays;   /* nor is this: mesh_rays.c */
-    uint32_t *same;        /* [polygons] the first that is equal (mesh_same.c); NULL: all differ */
+    uint32_t *same; /* [polygons] the first that is equal (mesh_same.c); NULL: all differ */
     struct instances *instances; /* or many places of meshes: as radial (instances.h) */
     struct radial *radial; /* not a cartesian one: header and all arrays are NULL then (radial.h) */
     uint8_t content[32];   /* name of the mesh's content; of an edited one not the image's own */

@@ -386,7 +386,7 @@ static enum err_code change_check(const struct mesh *mesh, const struct mesh_cha
 bool mesh_edit_fits(const struct mesh *mesh, const struct polygon_soup *added)
 {
     return mesh->header && (added->polygon_count == 0 ||
-                             convex_parts_slack(added, mesh->header) <= mesh->header->slack);
+                            convex_parts_slack(added, mesh->header) <= mesh->header->slack);
 }
 
 static enum err_code pieces_add(struct editor *e, struct err *err)

@@ -164,12 +164,11 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
     const struct polygon_soup soup = {set->vertices, set->vertex_count, set->corners, set->starts,
                                       set->polygon_count};
     struct threads threads = threads_of_machine();
-    const struct mesh_options options = {
-        .gravity = gravity,
-        .space = space,
-        .instances = &set->instances,
-        .pace = pace,
-        .crew = &threads.crew};
+    const struct mesh_options options = {.gravity = gravity,
+                                         .space = space,
+                                         .instances = &set->instances,
+                                         .pace = pace,
+                                         .crew = &threads.crew};
     double start_s = monotonic_s();
     struct mesh *mesh = mesh_create(&soup, &options, import, err);
 
@@ -456,8 +455,8 @@ struct layer *layer_edited(const struct layer *layer, const struct polygon_edit 
     mesh = mesh_after(layer, &set, edit, pace, import, &is_whole, err);
     if (mesh)
         err->code = ERR_OK;
-    if (mesh && drop_lost(&set, mesh, numbers_of(layer), &has_lost, err) == ERR_OK &&
-        is_whole && has_lost) {
+    if (mesh && drop_lost(&set, mesh, numbers_of(layer), &has_lost, err) == ERR_OK && is_whole &&
+        has_lost) {
         /* a frame that what is logged gives, too */
         mesh_unref(mesh);
         mesh = mesh_built(layer, &set, NULL, pace, err);
@@ -468,8 +467,7 @@ struct layer *layer_edited(const struct layer *layer, const struct polygon_edit 
         return NULL;
     }
     if (import)
-        import->instances_copied =
-            instances_repeated(&before->instances, before->polygon_count);
+        import->instances_copied = instances_repeated(&before->instances, before->polygon_count);
     polygons = polygons_create(&set, layer->polygons->upload, err);
     if (!polygons) {
         mesh_unref(mesh);
@@ -571,11 +569,10 @@ struct layer *layer_with_tree(const struct layer *layer, const struct layer *bui
 struct layer *layer_rebuilt(const struct layer *layer, struct err *err)
 {
     struct polygon_soup soup = soup_of(&layer->polygons->set);
-    const struct mesh_options options = {
-        .gravity = layer->gravity,
-        .space = layer->space,
-        .instances = &layer->polygons->set.instances,
-        .like = layer->mesh};
+    const struct mesh_options options = {.gravity = layer->gravity,
+                                         .space = layer->space,
+                                         .instances = &layer->polygons->set.instances,
+                                         .like = layer->mesh};
     struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
 
     return mesh ? layer_over(layer, polygons_ref(layer->polygons), mesh, err) : NULL;

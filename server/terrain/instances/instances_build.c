@@ -25,7 +25,7 @@ static size_t aligned(size_t bytes)
     return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
 }
 
-/* ---- over an image ---------------------------------------------------------------------------- */
+/* ---- over an image --------------------------------------------------------------------------- */
 
 static void box_grow(struct box3 *box, double by)
 {
@@ -178,7 +178,7 @@ void instances_free(struct instances *instances)
     free(instances);
 }
 
-/* ---- the image -------------------------------------------------------------------------------- */
+/* ---- the image ------------------------------------------------------------------------------- */
 
 static const struct instances_part *parts_of(const struct instances_header *h)
 {
@@ -337,8 +337,7 @@ struct mesh *instances_open(struct crew *crew, const void *image, size_t length,
         }
         memcpy(own, image, length);
     }
-    mesh = parts_check(own ? own : image, err) ? NULL
-                                               : mesh_over_instances(own ? own : image, err);
+    mesh = parts_check(own ? own : image, err) ? NULL : mesh_over_instances(own ? own : image, err);
     if (!mesh) {
         free(own);
         return NULL;
@@ -354,7 +353,7 @@ struct mesh *instances_open(struct crew *crew, const void *image, size_t length,
     return mesh;
 }
 
-/* ---- making ----------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 enum { NO_MESH = UINT32_MAX };
 
@@ -425,8 +424,7 @@ static enum err_code mesh_add(struct making *m, const struct mesh_instance *inst
     options.instances = NULL;
     options.like = NULL;
     options.numbers = numbers;
-    m->meshes[m->mesh_count] =
-        mesh_create(&soup, &options, &m->imports[m->mesh_count], err);
+    m->meshes[m->mesh_count] = mesh_create(&soup, &options, &m->imports[m->mesh_count], err);
     soup_copy_free(&copy);
     if (!m->meshes[m->mesh_count])
         return err->code;
@@ -472,8 +470,8 @@ static enum err_code places_make(struct making *m, struct err *err)
         if (m->polygons[m->mesh_of[at->first]] != at->count)
             return err_set(err, ERR_BAD_INPUT, "instance %zu is of a part of another's polygons",
                            i);
-        m->places[m->place_count++] = (struct instances_place){
-            at->translation, at->cos, at->sin, number, m->mesh_of[at->first]};
+        m->places[m->place_count++] = (struct instances_place){at->translation, at->cos, at->sin,
+                                                               number, m->mesh_of[at->first]};
     }
     if (m->other_count == 0)
         return ERR_OK;
@@ -482,7 +480,7 @@ static enum err_code places_make(struct making *m, struct err *err)
     return mesh_add(m, m->others, m->other_count, m->numbers, err);
 }
 
-/* What is counted is that of the copies; those that are told are the first of all. */
+/* Counts are those of the copies; the drops that are listed have the least numbers of all. */
 static void import_sum(const struct making *m, struct mesh_import *out)
 {
     struct mesh_import told = {.told = 0};
@@ -501,15 +499,13 @@ static void import_sum(const struct making *m, struct mesh_import *out)
     }
     out->told = told.told;
     memcpy(out->drops, told.drops, sizeof out->drops);
-    out->instances_shared =
-        instances_repeated(m->options->instances, m->soup->polygon_count);
+    out->instances_shared = instances_repeated(m->options->instances, m->soup->polygon_count);
 }
 
 static struct mesh *mesh_of(struct making *m, struct err *err)
 {
     struct vec3 axis = m->options->instances->axis;
-    void *image =
-        image_make(m->places, m->place_count, m->meshes, m->mesh_count, axis, err);
+    void *image = image_make(m->places, m->place_count, m->meshes, m->mesh_count, axis, err);
     struct mesh *mesh = image ? mesh_over_instances(image, err) : NULL;
 
     if (!mesh) { /* the meshes have their images in it */
@@ -582,15 +578,14 @@ struct mesh *instances_create(const struct polygon_soup *soup, const struct mesh
     if (!mesh && err->code == ERR_UNPROCESSABLE) {
         mesh = mesh_of_copies(soup, options, import, err);
         if (mesh && import)
-            import->instances_copied =
-                instances_repeated(options->instances, soup->polygon_count);
+            import->instances_copied = instances_repeated(options->instances, soup->polygon_count);
         return mesh;
     }
     VALIDATE_THAT(mesh == NULL || mesh_validate(mesh, err));
     return mesh;
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 bool instances_validate(const struct instances *instances, struct err *err)
 {
