@@ -268,6 +268,8 @@ export type PolygonsChanged = Locale & {
         kept: number;
         split: number;
         dropped: number;
+        instances_shared: number;
+        instances_copied: number;
         reasons?: Record<string, number>;
         dropped_polygons?: {
             polygon: number;

@@ -97,8 +97,8 @@ static bool reaches_beyond(const struct box3 *box, const struct box3 *all)
 
 /*
  * The box of all vertices. Boxes of turned boxes are too large, and the vertices of all places are
- * too many: those of the outermost places come first, and then of few others the box reaches beyond.
- * Where it is many all the same, VERTICES_MOST are enough: then it is larger than it has to be.
+ * too many: those of the outermost places come first, and then few others have a box that reaches
+ * beyond theirs. After VERTICES_MOST it is those boxes: larger than it has to be.
  */
 static void bounds_set(struct instances *instances, const struct box3 *boxes)
 {

@@ -42,7 +42,8 @@
  *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
  *
  * The version of an entry of a locale is 3, of others 1. That of a snapshot is 3 where it has pins
- * or instances or is of a fork, 2 where a manifest has a crs, else 1, so that older nodes read those.
+ * or instances or is of a fork, 2 where a manifest has a crs, else 1, so that older nodes read
+ * those.
  *
  * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
  */
