@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct fuzz_polygons input = fuzz_polygons_begin(bytes, size);
     enum polygon_format format = input.options.up_y ? POLYGON_GLB : POLYGON_GLTF;
-    struct polygon_set set = {.instances.axis = {0, input.length % 4 != 0, 0}};
+    struct polygon_set set = {.instances.axis = {0, 1, 0}};
     struct err err = {0};
     bool is_read = true;
     enum err_code code = polygon_header_check(format, input.exact, input.length, &err);

@@ -4,6 +4,8 @@
  * answer within its own bytes and come to an end.
  */
 #include "base/check.h"
+#include "base/content_hash.h"
+#include "terrain/instances/instances.h"
 #include "terrain/radial/radial.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -63,6 +65,40 @@ static void open_sealed_radial(const uint8_t *bytes, size_t size)
     free(sealed);
 }
 
+/* Of instances: the meshes in it, then the whole. */
+static void open_sealed_instances(const uint8_t *bytes, size_t size)
+{
+    uint8_t *sealed = aligned_alloc(MESH_ALIGNMENT, (size + 63) / 64 * 64);
+    struct instances_header *h = (struct instances_header *)(void *)sealed;
+    uint64_t parts_at;
+
+    CHECK(sealed);
+    memcpy(sealed, bytes, size);
+    h->version = INSTANCES_VERSION;
+    h->header_bytes = sizeof *h;
+    h->bytes = size;
+    parts_at = sizeof *h + h->place_count % 1000 * sizeof(struct instances_place);
+    for (uint64_t i = 0; i < h->mesh_count % 8; i++) {
+        struct instances_part part = {0, 0};
+        struct mesh_header own;
+
+        if (parts_at + (i + 1) * sizeof part <= size)
+            memcpy(&part, sealed + parts_at + i * sizeof part, sizeof part);
+        if (part.offset % MESH_ALIGNMENT != 0 || part.offset >= size ||
+            part.bytes > size - part.offset || part.bytes < sizeof own)
+            continue;
+        memcpy(&own, sealed + part.offset, sizeof own);
+        if (!mesh_header_lay_out(&own) || own.bytes != part.bytes)
+            continue;
+        memcpy(sealed + part.offset, &own, sizeof own);
+        mesh_image_seal(sealed + part.offset);
+    }
+    content_hash(h + 1, size - sizeof *h, h->content);
+    h->checksum = mesh_header_checksum(h, offsetof(struct instances_header, checksum));
+    open_exact(sealed, size);
+    free(sealed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct mesh_header header;
@@ -71,6 +107,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     open_exact(bytes, size);
     if (radial_is_image(bytes, size)) {
         open_sealed_radial(bytes, size);
+        return 0;
+    }
+    if (instances_is_image(bytes, size)) {
+        open_sealed_instances(bytes, size);
         return 0;
     }
     if (size < sizeof header)
