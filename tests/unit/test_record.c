@@ -252,6 +252,31 @@ static struct world_change mesh_change(const char *locale, const char *layer,
     return change_of_mesh(locale, layer, vertices, 6, corners, starts, space);
 }
 
+/* Two polygons in three places. */
+static struct world_change instances_change(const char *locale, const char *layer)
+{
+    static const struct vec3 vertices[4] = {{0, 0, 1}, {10, 0, 1}, {10, 10, 3}, {0, 10, 3}};
+    static const uint32_t corners[6] = {0, 1, 2, 0, 2, 3}, starts[3] = {0, 3, 6};
+    static const struct mesh_instance places[3] = {
+        {.cos = 1, .count = 2},
+        {.translation = {20, 0.1, -1}, .cos = 0.6, .sin = 0.8, .count = 2},
+        {.translation = {0, 30, 0}, .cos = 0, .sin = -1, .count = 2}};
+    struct world_change change = change_of(WORLD_PUT_LAYER, locale, layer);
+    struct polygon_set set;
+    struct err err = {.code = ERR_OK};
+
+    assert_int_equal(polygon_set_allocate(4, 2, 6, &set, &err), ERR_OK);
+    memcpy(set.vertices, vertices, sizeof vertices);
+    memcpy(set.corners, corners, sizeof corners);
+    memcpy(set.starts, starts, sizeof starts);
+    set.instances = (struct mesh_instances){malloc(sizeof places), 3, {0, 0, 1}};
+    memcpy(set.instances.at, places, sizeof places);
+    change.layer =
+        layer_create_mesh(layer, LAYER_GROUND, &set, (struct vec3){0, 0, -1}, NULL, &err);
+    assert_non_null(change.layer);
+    return change;
+}
+
 static struct world_change pin_change(const char *name)
 {
     struct world_change change = change_of(WORLD_PUT_PIN, "land", "");
@@ -309,6 +334,13 @@ static void every_kind_comes_back(void **state)
     send(p, field_change("land", "small", 2, 2));
     send(p, mesh_change("land", "roof", (struct mesh_space){.frame = MESH_CARTESIAN}));
     send(p, polygons_change("land", "roof"));
+    send(p, instances_change("land", "houses"));
+    send(p, instances_change("land", "changed"));
+    send(p, polygons_change("land", "changed"));
+    assert_int_equal(
+        layer_polygon_set(locale_layer(snapshot_locale(p->drafts[1].snapshot, "land"), "houses"))
+            ->instances.count,
+        3);
     change = change_of(WORLD_PUT_LOCALE, "drum", "");
     change.manifest.crs = 32633;
     send(p, change);
