@@ -76,10 +76,10 @@ static void up_y_turns_the_file_and_the_scale_makes_metres(void **state)
         struct polygon_options options;
         struct vec3 first;
     } cases[] = {
-        {{false, 1}, {1, 2, 3}},
-        {{true, 1}, {1, -3, 2}},
-        {{false, 0.5}, {0.5, 1, 1.5}},
-        {{true, 2}, {2, -6, 4}},
+        {{.up_y = false, .scale = 1}, {1, 2, 3}},
+        {{.up_y = true, .scale = 1}, {1, -3, 2}},
+        {{.up_y = false, .scale = 0.5}, {0.5, 1, 1.5}},
+        {{.up_y = true, .scale = 2}, {2, -6, 4}},
     };
 
     (void)state;
