@@ -106,11 +106,7 @@ static void read_entry(const struct input *data, const struct record_source *sou
     check_error(&err);
     if (change.layer)
         check_layer(change.layer);
-    layer_unref(change.layer);
-    model_unref(change.model);
-    free((void *)(uintptr_t)change.edit.heights_m);
-    revert_plan_free(change.revert);
-    free(change.poses);
+    world_drop(&change);
     free(change.context);
 }
 
