@@ -3,6 +3,7 @@ import os
 import random as random_module
 import sqlite3
 import tempfile
+import threading
 
 from changes import wait_for_poses
 from daemon import F32, Daemon, problem
@@ -295,6 +296,27 @@ def _():
             equal(seen(), before, "after kill -9")
         own.stop()
         check_is_good(data)
+
+
+@test("a fork that is made, deleted and made again, all within one commit")
+def within_a_commit():
+    def work(client, number):
+        for step in range(100):
+            if (step + number) % 2:
+                seen.add(client.ask("DELETE", "/v1/locales/brief").status)
+            else:
+                seen.add(client.ask("POST", "/v1/locales", {"id": "brief", "from": "moved"}).status)
+
+    seen = set()
+    daemon.ok("PUT", "/v1/locales/moved", {}, status=201)
+    daemon.ask("PUT", "/v1/locales/moved/layers/deck", obj(random_soup(random_module.Random(8), 8)), media="model/obj")
+    daemon.ok("PUT", "/v1/locales/moved/layers/deck/transform", {"translation": [1, 2, 3]})
+    threads = [threading.Thread(target=work, args=(Client(daemon.port), i)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(seen, {201, 204, 404, 409}, "answers")
 
 
 @test("--check finds flipped bytes of a fork's rows, and names a base that is gone")

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,11 +182,6 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
         if (!value || assemble(draft, result, value, err))
             return err->code;
     }
-    for (size_t i = 0; i < result->after->layer_count; i++)
-        if (result->after->layers[i]->is_moved &&
-            moves_reserve(draft->world->moves, change->locale_id, result->after->layers[i]->id,
-                          err))
-            return err->code;
     result->event.is_resync = true;
     snprintf(result->event.source, sizeof result->event.source, FEED_RESYNC);
     kind_bound_locale(result->after, &result->event);
@@ -270,9 +266,15 @@ static void announce(struct world *world, const struct change_result *result)
 {
     for (size_t i = 0; i < result->after->layer_count; i++) {
         const struct layer *layer = result->after->layers[i];
+        struct err err;
 
         if (!layer->is_moved)
             continue;
+        /* not in make: a deletion before it in the same commit forgets the locale's entries */
+        if (moves_reserve(world->moves, result->after->id, layer->id, &err)) {
+            log_warn("the pose of a fork is not announced: %s", err.msg);
+            continue;
+        }
         moves_note(world->moves, result->after->id, layer->id, layer->transform_seq,
                    &layer->motion);
         if (world->follow && !result->change->prepared) /* for who gets it by a snapshot */
