@@ -116,17 +116,20 @@ let feed = null;
 export async function openLocale(id) {
   feed?.close();
   feed = null;
+  const isChosen = () => at("locale").value === id; // no other one was, while this one's answer came
   let locale;
   try {
     locale = (await kota.get(`/v1/locales/${encodeURIComponent(id)}`, { quiet: true })).json;
   } catch (error) {
+    if (!isChosen()) return;
     state.set("locale", null);
     tell(error);
     if (gone.signal.aborted) return;
-    const again = () => !state.locale && at("locale").value === id && openLocale(id);
+    const again = () => !state.locale && isChosen() && openLocale(id);
     if (!error.status) setTimeout(again, 3000);
     return;
   }
+  if (!isChosen()) return;
   const fields = showFields(locale);
   state.set("marks", []);
   state.poses = standingsOf(locale);

@@ -380,8 +380,19 @@ async function pinCase(page, daemon, check) {
   await daemon.kota.call("PUT", "/v1/locales/standing", { json: { title: "Standing" } });
   await daemon.kota.call("PUT", ground, { body: new Float32Array(81).fill(3),
     type: "application/vnd.kota.f32" });
+  let release; // the answer about the locale before comes after that about the one that is chosen
+  const isChosen = new Promise((done) => { release = done; });
+  await page.route(/\/v1\/locales\/(?!standing)[^/?]+$/, async (route) => {
+    await isChosen;
+    await route.continue();
+  }, { times: 1 });
   await page.reload();
   await openLocale(page, "standing");
+  const late = page.waitForResponse(/\/v1\/locales\/(?!standing)[^/?]+$/);
+  release();
+  await late;
+  await still(page);
+  check.equal(new URL(page.url()).hash, "#standing", "locale: the one that was chosen last stays");
   await page.click("[data-tool=height]");
   await page.locator(".points textarea").fill("4 4");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
