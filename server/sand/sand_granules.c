@@ -2,7 +2,8 @@
  * The granules of a patch, as a published value: what a page draws.
  *
  * A question takes the newest value if that is of the newest report or younger than KEEP_S; else it
- * waits in a list, without a thread, until the sand thread has made the next one. That is made of
+ * waits in a list, without a thread, until the sand thread has made the next one. At rest only the
+ * value of that report, or of a later one, will do: the answer has an ETag. A value is made of
  * the spheres that every engine gives: a granule's four are a tetrahedron, so their middle is its
  * place and their axes are its orientation. Without questions nothing is made.
  *
@@ -21,6 +22,7 @@
 #define FORGET_S 10. /* after the last question */
 
 struct granule_wait {
+    uint64_t serial; /* of the report that the value must have at least; 0: any next one */
     granules_done done;
     void *context;
     struct granule_wait *next;
@@ -79,6 +81,7 @@ static struct granule_set *look(struct sand *sand, const struct patch_report *re
                                 granules_done done, void *context, struct err *err)
 {
     const double now_s = monotonic_s();
+    const bool is_still = report->state == PATCH_RESTING;
     struct granule_keeper *keeper;
     struct granule_wait *wait;
 
@@ -91,7 +94,7 @@ static struct granule_set *look(struct sand *sand, const struct patch_report *re
     if (keeper)
         keeper->asked_s = now_s;
     if (keeper && keeper->set &&
-        (keeper->set->serial >= report->serial || now_s - keeper->made_s < KEEP_S))
+        (keeper->set->serial >= report->serial || (!is_still && now_s - keeper->made_s < KEEP_S)))
         return granule_set_ref(keeper->set);
     wait = keeper ? malloc(sizeof *wait) : NULL;
     if (!wait) {
@@ -99,7 +102,7 @@ static struct granule_set *look(struct sand *sand, const struct patch_report *re
                 (unsigned long long)report->number);
         return NULL;
     }
-    *wait = (struct granule_wait){done, context, keeper->waits};
+    *wait = (struct granule_wait){is_still ? report->serial : 0, done, context, keeper->waits};
     keeper->waits = wait;
     sand->has_granule_waits = true;
     pthread_cond_signal(&sand->is_wanted);
@@ -164,15 +167,23 @@ static bool is_asked(struct sand *sand, const struct granule_keeper *keeper)
     return is_needed;
 }
 
-static struct granule_wait *take_waits(struct sand *sand, struct granule_keeper *keeper)
+/* The mutex is held. Those that a value of this serial answers. */
+static struct granule_wait *take_waits(struct granule_keeper *keeper, uint64_t serial)
 {
-    struct granule_wait *waits;
+    struct granule_wait *taken = NULL, **at = &keeper->waits;
 
-    pthread_mutex_lock(&sand->mutex);
-    waits = keeper->waits;
-    keeper->waits = NULL;
-    pthread_mutex_unlock(&sand->mutex);
-    return waits;
+    while (*at) {
+        struct granule_wait *wait = *at;
+
+        if (wait->serial > serial) {
+            at = &wait->next;
+            continue;
+        }
+        *at = wait->next;
+        wait->next = taken;
+        taken = wait;
+    }
+    return taken;
 }
 
 static void answer_waits(struct granule_wait *waits, const struct err *err,
@@ -305,8 +316,7 @@ static void finish(struct sand *sand, struct granule_keeper *keeper)
     before = keeper->set;
     keeper->set = set ? set : before;
     keeper->made_s = monotonic_s();
-    waits = keeper->waits;
-    keeper->waits = NULL;
+    waits = take_waits(keeper, set ? set->serial : UINT64_MAX);
     if (set && keeper->is_wanted && sand->wake)
         sand->wake(sand->wake_context);
     keeper->is_wanted = false;
@@ -353,8 +363,14 @@ void granules_refuse(struct sand *sand)
     struct err err;
 
     err_set(&err, ERR_BUSY, "the daemon stops");
-    for (struct granule_keeper *keeper = first_of(sand); keeper; keeper = keeper->next)
-        answer_waits(take_waits(sand, keeper), &err, NULL);
+    for (struct granule_keeper *keeper = first_of(sand); keeper; keeper = keeper->next) {
+        struct granule_wait *waits;
+
+        pthread_mutex_lock(&sand->mutex);
+        waits = take_waits(keeper, UINT64_MAX);
+        pthread_mutex_unlock(&sand->mutex);
+        answer_waits(waits, &err, NULL);
+    }
 }
 
 void granules_finish(struct sand *sand)
