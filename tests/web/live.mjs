@@ -146,6 +146,8 @@ async function refusedInWords(page, check) {
 const sandState = (page) => page.locator("#sand-states .now").getAttribute("data-state");
 
 async function sand(page, daemon, check) {
+  // two pictures at once: those of a patch that was left may still be drawn; the page asks again
+  check.expect(/status of 503 .*view\.png/);
   await page.click("#tab-sand");
   await page.waitForFunction(() =>
     document.getElementById("sand-device").textContent.startsWith("Ready"));
