@@ -12,6 +12,8 @@
  */
 #include "api/rect_set.h"
 
+#include "base/morton.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -31,19 +33,10 @@ static void drop_inside(struct rect_set *set, const struct sample_rect *rect)
     set->count = kept;
 }
 
-static uint64_t spread(uint64_t x)
-{
-    x = (x | x << 16) & 0x0000ffff0000ffffu;
-    x = (x | x << 8) & 0x00ff00ff00ff00ffu;
-    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0fu;
-    x = (x | x << 2) & 0x3333333333333333u;
-    return (x | x << 1) & 0x5555555555555555u;
-}
-
 /* Of the middle, in half samples. */
 static uint64_t z_order(const struct sample_rect *r)
 {
-    return spread(2 * r->row + r->rows) << 1 | spread(2 * r->column + r->cols);
+    return morton2(2 * r->column + r->cols, 2 * r->row + r->rows);
 }
 
 static int compare_z(const void *a, const void *b)

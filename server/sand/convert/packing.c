@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/morton.h"
 
 static const float dense_pose[][8] = {
 #include "sand/assets/packing_dense.inc"
@@ -94,16 +95,6 @@ struct place {
     uint32_t index;
 };
 
-/* 21 bits, two places apart (G. M. Morton 1966). */
-static uint64_t spread(uint64_t a)
-{
-    a = (a | a << 32) & 0x001f00000000ffff;
-    a = (a | a << 16) & 0x001f0000ff0000ff;
-    a = (a | a << 8) & 0x100f00f00f00f00f;
-    a = (a | a << 4) & 0x10c30c30c30c30c3;
-    return (a | a << 2) & 0x1249249249249249;
-}
-
 static uint64_t cell_along(float x, float side_m)
 {
     return (uint64_t)fminf(fmaxf(floorf(x / side_m) + 0x1p20f, 0), 0x1p21f - 1);
@@ -129,8 +120,8 @@ bool packing_order(struct granule *granules, uint32_t count, float side_m)
 
         before[i] = granules[i];
         place[i].index = i;
-        place[i].code = spread(cell_along(x[0], side_m)) | spread(cell_along(x[1], side_m)) << 1 |
-                        spread(cell_along(x[2], side_m)) << 2;
+        place[i].code =
+            morton3(cell_along(x[0], side_m), cell_along(x[1], side_m), cell_along(x[2], side_m));
     }
     if (is_done) {
         qsort(place, count, sizeof *place, place_compare);

@@ -8,6 +8,7 @@
 #include "terrain/instances/instance_tree.h"
 
 #include "base/check.h"
+#include "base/morton.h"
 #include "terrain/float_round.h"
 #include "terrain/power.h"
 
@@ -27,23 +28,13 @@ struct keyed {
     uint32_t item;
 };
 
-/* Two zeros between the bits. */
-static uint64_t spread(uint64_t x)
-{
-    x = (x | x << 32) & 0x1f00000000ffff;
-    x = (x | x << 16) & 0x1f0000ff0000ff;
-    x = (x | x << 8) & 0x100f00f00f00f00f;
-    x = (x | x << 4) & 0x10c30c30c30c30c3;
-    return (x | x << 2) & 0x1249249249249249;
-}
-
 static uint64_t key_of(struct vec3 from_low, double size)
 {
     const double most = (1 << KEY_BITS) - 1;
     double scale = size > 0 ? most / size : 0;
 
-    return spread((uint64_t)(from_low.x * scale)) | spread((uint64_t)(from_low.y * scale)) << 1 |
-           spread((uint64_t)(from_low.z * scale)) << 2;
+    return morton3((uint64_t)(from_low.x * scale), (uint64_t)(from_low.y * scale),
+                   (uint64_t)(from_low.z * scale));
 }
 
 static int by_key(const void *a, const void *b)

@@ -386,6 +386,26 @@ static void making_free(struct making *making)
     free(making);
 }
 
+static bool is_shared(const struct making *m, const struct mesh_instance *at)
+{
+    const struct vec3 t = at->translation;
+
+    return m->uses[at->first] > 1 || instance_is_turned(at) || t.x != 0 || t.y != 0 || t.z != 0;
+}
+
+/* Counts the uses; returns the polygons of all instances that are of one mesh together. */
+static uint64_t others_count(struct making *m)
+{
+    const struct mesh_instances *from = m->options->instances;
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < from->count; i++)
+        m->uses[from->at[i].first]++;
+    for (size_t i = 0; i < from->count; i++)
+        count += is_shared(m, &from->at[i]) ? 0 : from->at[i].count;
+    return count;
+}
+
 static struct making *making_new(const struct polygon_soup *soup,
                                  const struct mesh_options *options, struct err *err)
 {
@@ -402,9 +422,11 @@ static struct making *making_new(const struct polygon_soup *soup,
     making->mesh_of = malloc(soup->polygon_count * sizeof *making->mesh_of);
     making->places = calloc(from->count + 1, sizeof *making->places);
     making->others = malloc(from->count * sizeof *making->others);
-    making->numbers = malloc((instances_polygons(from) + 1) * sizeof *making->numbers);
-    if (making->uses && making->mesh_of && making->places && making->others && making->numbers)
-        return making;
+    if (making->uses && making->mesh_of && making->places && making->others) {
+        making->numbers = malloc((others_count(making) + 1) * sizeof *making->numbers);
+        if (making->numbers)
+            return making;
+    }
     making_free(making);
     err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", from->count);
     return NULL;
@@ -432,21 +454,12 @@ static enum err_code mesh_add(struct making *m, const struct mesh_instance *inst
     return ERR_OK;
 }
 
-static bool is_shared(const struct making *m, const struct mesh_instance *at)
-{
-    const struct vec3 t = at->translation;
-
-    return m->uses[at->first] > 1 || instance_is_turned(at) || t.x != 0 || t.y != 0 || t.z != 0;
-}
-
 /* ERR_UNPROCESSABLE: copies are to be made of all. */
 static enum err_code places_make(struct making *m, struct err *err)
 {
     const struct mesh_instances *from = m->options->instances;
     uint32_t number = 0;
 
-    for (size_t i = 0; i < from->count; i++)
-        m->uses[from->at[i].first]++;
     for (size_t i = 0; i < m->soup->polygon_count; i++)
         m->mesh_of[i] = NO_MESH;
     for (size_t i = 0; i < from->count; number += from->at[i++].count) {

@@ -8,6 +8,7 @@
 #include "terrain/mesh/plane_index.h"
 
 #include "base/check.h"
+#include "base/morton.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,15 +56,6 @@ static bool boxes_meet(const struct plane_box *a, const struct plane_box *b)
 
 /* ---- building ------------------------------------------------------------------------------- */
 
-/* The low 16 bits, with a zero before each. */
-static uint32_t spread(uint32_t x)
-{
-    x = (x | x << 8) & 0x00ff00ff;
-    x = (x | x << 4) & 0x0f0f0f0f;
-    x = (x | x << 2) & 0x33333333;
-    return (x | x << 1) & 0x55555555;
-}
-
 static uint32_t scaled(double x, double low, double high)
 {
     return high > low ? (uint32_t)(65535 * ((x - low) / (high - low))) & 0xffff : 0;
@@ -98,7 +90,7 @@ static void sort_items(struct plane_index *index, const struct vec2 *points, int
         uint32_t x = scaled(box.low[0] / 2 + box.high[0] / 2, all.low[0], all.high[0]);
         uint32_t y = scaled(box.low[1] / 2 + box.high[1] / 2, all.low[1], all.high[1]);
 
-        keys[i] = (uint64_t)(spread(x) | spread(y) << 1) << 32 | i;
+        keys[i] = morton2(x, y) << 32 | i;
     }
     qsort(keys, index->count, sizeof *keys, by_key);
     for (uint32_t i = 0; i < index->count; i++)

@@ -97,6 +97,10 @@ enum err_code kind_check_rect(const struct world_change *change,
                               const struct heightfield_spec *spec, const struct sample_rect *rect,
                               struct err *err);
 
+/* Does this box? NULL: there is none. */
+enum err_code kind_check_box(const struct world_change *change, const struct box3 *box,
+                             struct err *err);
+
 /*
  * result->outcome becomes the next samples of a layer of result->before: after, layer and the event
  * with its content. And what such a kind writes and counts.

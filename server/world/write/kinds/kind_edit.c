@@ -59,7 +59,6 @@ void kind_describe_samples(const struct heightfield *before, const struct height
     range_edit(before, after, event);
 }
 
-/* A brush changes the square around it, other edits the samples of their rect. */
 enum err_code kind_check_rect(const struct world_change *change,
                               const struct heightfield_spec *spec, const struct sample_rect *rect,
                               struct err *err)
@@ -73,6 +72,16 @@ enum err_code kind_check_rect(const struct world_change *change,
     return change->has_bounds ? world_check_bounds(change->bounds_m, box_m, err) : ERR_OK;
 }
 
+enum err_code kind_check_box(const struct world_change *change, const struct box3 *box,
+                             struct err *err)
+{
+    if (!change->has_bounds || !box)
+        return ERR_OK;
+    return world_check_bounds(change->bounds_m,
+                              (double[4]){box->min.x, box->min.y, box->max.x, box->max.y}, err);
+}
+
+/* A brush changes the square around it, other edits the samples of their rect. */
 static enum err_code check_bounds(const struct world_change *change,
                                   const struct heightfield_spec *spec, struct err *err)
 {

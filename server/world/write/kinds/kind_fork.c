@@ -101,17 +101,6 @@ static struct locale_manifest manifest_of(const struct locale *value,
     return m;
 }
 
-static enum err_code check_bounds(const struct world_change *change, const struct locale *after,
-                                  struct err *err)
-{
-    const struct box3 *box = &after->bounds;
-
-    if (!change->has_bounds || !after->has_bounds)
-        return ERR_OK;
-    return world_check_bounds(change->bounds_m,
-                              (double[4]){box->min.x, box->min.y, box->max.x, box->max.y}, err);
-}
-
 static enum err_code assemble(struct draft *draft, struct change_result *result,
                               const struct locale *value, struct err *err)
 {
@@ -130,7 +119,8 @@ static enum err_code assemble(struct draft *draft, struct change_result *result,
         return err->code;
     }
     result->after = locale_assemble(change->locale_id, last + 1, &manifest, layers, count, err);
-    if (!result->after || check_bounds(change, result->after, err))
+    if (!result->after ||
+        kind_check_box(change, result->after->has_bounds ? &result->after->bounds : NULL, err))
         return err->code;
     result->after->transform_seq = value->transform_seq;
     return ERR_OK;

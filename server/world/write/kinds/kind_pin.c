@@ -323,13 +323,8 @@ static enum err_code make_restore(struct draft *draft, struct change_result *res
     if (!result->after)
         return err->code;
     result->after->transform_seq = now->transform_seq;
-    if (change->has_bounds && result->after->has_bounds) {
-        const struct box3 *box = &result->after->bounds;
-
-        if (world_check_bounds(change->bounds_m,
-                               (double[4]){box->min.x, box->min.y, box->max.x, box->max.y}, err))
-            return err->code;
-    }
+    if (kind_check_box(change, result->after->has_bounds ? &result->after->bounds : NULL, err))
+        return err->code;
     return describe(result, draft->is_followed, err);
 }
 

@@ -79,13 +79,8 @@ static enum err_code make(struct draft *draft, struct change_result *result, str
         return mesh_none_left(&result->import, change->polygons.add.polygon_count, err);
     memcpy(result->event.layer, old->id, sizeof result->event.layer);
     result->event.has_bounds = layer_changed_box(old, result->layer, &result->event.bounds);
-    if (change->has_bounds && result->event.has_bounds) {
-        const struct box3 *box = &result->event.bounds;
-
-        if (world_check_bounds(change->bounds_m,
-                               (double[4]){box->min.x, box->min.y, box->max.x, box->max.y}, err))
-            return err->code;
-    }
+    if (kind_check_box(change, result->event.has_bounds ? &result->event.bounds : NULL, err))
+        return err->code;
     if (change->polygons.add.vertex_count > FEED_CONTENT_BYTES_MAX / sizeof(struct vec3))
         return ERR_OK;
     bytes = encode_difference(result, &length, err);
