@@ -191,6 +191,7 @@ bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
         tree_ask(&w, &mesh->rays.first);
         tree_ask(&w, &mesh->rays.more);
     }
+    s->start_m = w.s.start_m;
     if (!w.is_better)
         return false;
     s->best = w.s.best;
@@ -209,7 +210,10 @@ bool moved_mesh_sweep(const struct mesh *mesh, const struct motion *motion, stru
         own.axis[i] = motion_turn_in(motion, s->axis[i]);
     own.best.face = motion_turn_in(motion, s->best.face);
     sweep_place(&own, motion_point_in(motion, s->from), motion_turn_in(motion, s->along));
-    if (!mesh_sweep(mesh, &own))
+    bool is_better = mesh_sweep(mesh, &own);
+
+    s->start_m = own.start_m;
+    if (!is_better)
         return false;
     s->best = own.best;
     s->best.point = motion_point_out(motion, own.best.point);

@@ -223,11 +223,12 @@ static bool step_try(struct mover *m, const struct sweep_touch *wall, struct vec
 
 /* ---- the move ------------------------------------------------------------------------------- */
 
-static void slide(struct mover *m, struct vec3 way)
+/* t: the first touch of the way. */
+static void slide(struct mover *m, struct vec3 way, struct sweep_touch t)
 {
     for (int i = 0; i <= MOVE_TOUCHES && vec3_length(way) > 0; i++) {
-        struct sweep_touch t = *touch(m, m->at, way);
-
+        if (i > 0)
+            t = *touch(m, m->at, way);
         if (t.fraction == INFINITY) {
             m->at = vec3_add(m->at, way);
             return;
@@ -255,6 +256,13 @@ static void mover_begin(struct mover *m, const struct move *move)
     for (int i = 0; i < 3; i++)
         grown.half_m[i] += m->skin;
     sweep_begin(&m->s, &grown, move->up, move->from, move->from);
+    m->s.is_approaching = true;
+}
+
+/* Is there room for the skin where the last way began? */
+static bool has_room(const struct mover *m)
+{
+    return m->s.radius - m->s.start_m < m->skin / 8;
 }
 
 /*
@@ -270,7 +278,7 @@ static bool make_room(struct mover *m)
         bool is_crossed = m->s.radius > 0 && t.distance_m < m->skin;
 
         m->s.is_approaching = true;
-        if (t.fraction == INFINITY || missing < m->skin / 8)
+        if (has_room(m))
             return true;
         if (i == MOVE_TOUCHES || is_crossed || missing > MOVE_ROOM_M) {
             m->s.best = t;
@@ -285,18 +293,25 @@ static bool make_room(struct mover *m)
 void move_run(const struct move_ground *ground, const struct move *move, struct moved *out)
 {
     struct mover m = {.ground = ground, .move = move, .at = move->from, .out = out};
+    struct vec3 way = vec3_scale(move->velocity, move->dt_s);
+    struct sweep_touch first;
     double fall;
 
     out->hit_count = 0;
     out->is_grounded = false;
     mover_begin(&m, move);
-    out->starts_inside = !make_room(&m);
-    if (out->starts_inside) {
-        out->to = move->from;
-        out->hits[out->hit_count++] = m.s.best;
-        return;
+    first = *touch(&m, m.at, way);
+    out->starts_inside = false;
+    if (!has_room(&m)) {
+        if (!make_room(&m)) {
+            out->starts_inside = true;
+            out->to = move->from;
+            out->hits[out->hit_count++] = m.s.best;
+            return;
+        }
+        first = *touch(&m, m.at, way);
     }
-    slide(&m, vec3_scale(move->velocity, move->dt_s));
+    slide(&m, way, first);
     out->is_grounded = find_floor(&m, m.at, floor_reach(&m), &out->floor, &fall);
     if (out->is_grounded) {
         m.at = moved_by(m.at, move->up, -fall);

@@ -56,6 +56,7 @@ struct sweep {
     bool is_approaching;
     double floor_cosine; /* > 0: only triangles whose normal has so much of up, either way */
     struct vec3 reach;   /* half of its box, and a little more */
+    double start_m;      /* the least distance of what it touches at the start, ignored or not */
     struct sweep_touch best;
 };
 

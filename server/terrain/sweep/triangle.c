@@ -59,6 +59,7 @@ void sweep_place(struct sweep *s, struct vec3 from, struct vec3 along)
 void sweep_again(struct sweep *s, struct vec3 from, struct vec3 along)
 {
     s->best = (struct sweep_touch){.fraction = INFINITY, .triangle = -1};
+    s->start_m = INFINITY;
     sweep_place(s, from, along);
 }
 
@@ -295,10 +296,13 @@ static bool take(struct sweep *s, const struct face *f, const struct candidate *
     return true;
 }
 
-/* Does the way lead along a surface of that normal, or away from it? */
-static bool is_leaving(const struct sweep *s, struct vec3 normal)
+/* Is it ignored: touched at the start, and the way leads along the surface or away from it? */
+static bool is_left(struct sweep *s, const struct candidate *c)
 {
-    return vec3_dot(s->along, normal) >= -LEAVES * extent_of(s->along);
+    if (!c->is_start)
+        return false;
+    s->start_m = lesser(s->start_m, c->distance);
+    return s->is_approaching && vec3_dot(s->along, c->normal) >= -LEAVES * extent_of(s->along);
 }
 
 /* The face's normal on the side of the middle m; on the face, against the way. */
@@ -495,7 +499,7 @@ static bool rounded_test(struct sweep *s, const struct face *f, uint64_t order,
     c.normal = n.distance > SLACK * extent_of(n.on_triangle)
                    ? unit_of(vec3_sub(n.on_core, n.on_triangle))
                    : face_normal_at(s, f, (struct vec3){0, 0, 0});
-    if (s->is_approaching && c.is_start && is_leaving(s, c.normal))
+    if (is_left(s, &c))
         return false;
     return take(s, f, &c, order, best_order);
 }
@@ -607,7 +611,7 @@ static bool box_test(struct sweep *s, const struct face *f, uint64_t order, uint
     c.fraction = c.is_start ? 0 : o.enter;
     c.distance = o.gap;
     c.normal = c.is_start ? o.gap_normal : o.normal;
-    if (s->is_approaching && c.is_start && is_leaving(s, c.normal))
+    if (is_left(s, &c))
         return false;
     if (!is_before(s, &c, f->normal, order, *best_order))
         return false;
