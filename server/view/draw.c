@@ -189,7 +189,7 @@ static void draw_parts(const struct work *work, const struct target *target, GLu
     for (size_t i = 0; i < work->scene->part_count; i++) {
         const struct scene_part *part = &work->scene->parts[i];
 
-        if (!is_in(work, target, &part->box))
+        if (!is_in(work, target, &part->box) || (target->cascade && !part->casts))
             continue;
         set_kind(program, part->is_body ? KIND_BODY : KIND_MESH);
         glDrawArrays(GL_TRIANGLES, (GLint)part->first, (GLsizei)part->count);

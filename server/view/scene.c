@@ -124,6 +124,7 @@ static enum err_code add_meshes(const struct locale *locale, struct vec3 eye, st
             continue;
         part->first = scene->corner_count;
         part->is_body = layer->body.patch != 0;
+        part->casts = layer->role != LAYER_CEILING || layer->space.frame == MESH_CARTESIAN;
         if (polygon_triangles(set, add_triangle, &adding, err))
             return err->code;
         part->count = scene->corner_count - part->first;

@@ -52,6 +52,7 @@ struct scene_part {
     size_t first, count;
     struct box3 box;
     bool is_body;
+    bool casts; /* shadows; the sky of a planet or of a drum would leave all of it in the dark */
 };
 
 struct scene {

@@ -93,6 +93,7 @@ static struct locale *stage(enum triangulation triangulation)
 
 struct shot {
     struct locale *locale;
+    const struct locale *casters; /* what `lit` is asked of */
     struct lens_frame lens;
     struct camera camera;
     struct scene scene;
@@ -111,7 +112,8 @@ static void take(struct shot *shot, struct locale *locale, struct camera camera,
     struct layer_choice choice;
     struct err err;
 
-    *shot = (struct shot){.locale = locale, .camera = camera, .light = {vec3_unit(light), true}};
+    *shot = (struct shot){
+        .locale = locale, .casters = locale, .camera = camera, .light = {vec3_unit(light), true}};
     shot->rgb = malloc(3 * pixels);
     shot->bare = malloc(3 * pixels);
     shot->distance_m = malloc(pixels * sizeof(float));
@@ -353,7 +355,7 @@ static void compare_light(struct shot *shot, const char *what, size_t dark_least
     struct err err;
     size_t asked = 0, same = 0, edges = 0, dark = 0, round = 0;
 
-    assert_int_equal(locale_choose(shot->locale, NULL, &choice, &err), ERR_OK);
+    assert_int_equal(locale_choose(shot->casters, NULL, &choice, &err), ERR_OK);
     assert_true(light_from_direction(shot->light.direction, &light));
     assert_true(lighting_open(&judge.lighting, &choice, &light, 1, NULL, true));
     judge.count = cascades_make(&shot->scene, &shot->lens, shot->light.direction, judge.cascades);
@@ -437,6 +439,66 @@ static void spheres_cast_and_receive_shadows(void **state)
     compare_light(&shot, "spheres", 500);
     put_away(&shot);
     locale_unref(locale);
+}
+
+/* A ball of ground with a tower, a body that falls onto it and, with_sky, a sky. */
+static struct locale *planet(bool with_sky)
+{
+    const struct mesh_space space = {.frame = MESH_SPHERICAL};
+    const struct vec3 down = {0, 0, -1};
+    const struct motion motion =
+        motion_at(&(struct pose){.translation = {-30, 18, 52}}, (struct vec3){0, 0, 1});
+    struct polygon_set sets[] = {solid_sphere(50, 40),
+                                 solid_box((struct vec3){-3, -3, 45}, (struct vec3){3, 3, 70}),
+                                 solid_sphere(400, 12), solid_sphere(5, 12)};
+    static const char *const names[] = {"ground", "tower", "sky", "ball"};
+    struct locale_manifest manifest = locale_manifest_default;
+    struct layer *layers[4], *body;
+    struct locale *still, *locale;
+    struct err err;
+
+    for (int i = 0; i < 4; i++)
+        layers[i] = i == 3 ? layer_create_mesh("ball", LAYER_GROUND, &sets[i], down, NULL, &err)
+                           : layer_create_mesh_in(names[i], i == 2 ? LAYER_CEILING : LAYER_GROUND,
+                                                  &sets[i], space, down, NULL, NULL, &err);
+    for (int i = 0; i < 4; i++)
+        assert_non_null(layers[i]);
+    body = layer_create_body((struct layer_body){.patch = 1, .number = 1, .ball_m = 5}, layers[3],
+                             &motion, down, &err);
+    assert_non_null(body);
+    layer_unref(layers[3]);
+    if (!with_sky)
+        layer_unref(layers[2]);
+    still = locale_assemble("planet", 1, &manifest, layers, with_sky ? 3 : 2, &err);
+    assert_non_null(still);
+    locale = locale_with_bodies(still, &body, 1, &err);
+    assert_non_null(locale);
+    locale_unref(still);
+    return locale;
+}
+
+/* From two sides and under two suns; the sky is seen and casts nothing. */
+static void planets_and_bodies_cast_and_receive_shadows(void **state)
+{
+    const uint32_t width = long_form(1280, 400), height = long_form(720, 225);
+    static const struct vec3 lights[] = {{0.8, -0.5, -0.4}, {-0.6, -0.7, -0.4}};
+    static const struct camera cameras[] = {{{-90, -60, 95}, {-5, 0, 50}, {0, 0, 1}, 30},
+                                            {{-70, 60, 90}, {-5, 0, 50}, {0, 0, 1}, 30}};
+
+    (void)state;
+    if (!draw)
+        skip();
+    for (int k = 0; k < 2; k++) {
+        struct locale *with_sky = planet(true), *without = planet(false);
+        struct shot shot;
+
+        take(&shot, with_sky, cameras[k], lights[k], width, height, SCENE_BLOCKS_MAX, NULL, 0);
+        shot.casters = without;
+        compare_light(&shot, k == 0 ? "planet 0" : "planet 1", 300);
+        put_away(&shot);
+        locale_unref(with_sky);
+        locale_unref(without);
+    }
 }
 
 /* ---- spheres --------------------------------------------------------------------------------- */
@@ -537,6 +599,7 @@ int main(void)
         cmocka_unit_test(sun_reaches_where_lit_says),
         cmocka_unit_test(spheres_are_where_rays_meet_them),
         cmocka_unit_test(spheres_cast_and_receive_shadows),
+        cmocka_unit_test(planets_and_bodies_cast_and_receive_shadows),
         cmocka_unit_test(bodies_are_smooth_up_to_a_crease),
     };
     struct err err;
