@@ -23,31 +23,32 @@ const minus = (a, b) => a.map((v, i) => v - b[i]);
 const unit = (a) => a.map((v) => v / Math.hypot(...a));
 
 /** Axes of a camera, and half of the height that it sees a metre away. */
-function lensOf({ eye, target, up, fov_y_deg: fov }) {
+export function lensOf({ eye, target, up, fov_y_deg: fov }) {
   const forward = unit(minus(target, eye)), right = unit(cross(forward, up));
   return { eye, forward, right, up: cross(right, forward), t: Math.tan(fov * Math.PI / 360) };
 }
 
 /** The pixel in which a point is seen. */
-function pixelOf(lens, point, [width, height]) {
+export function pixelOf(lens, point, [width, height]) {
   const d = minus(point, lens.eye), away = dot(d, lens.forward) * lens.t;
   return [(dot(d, lens.right) / away * height / width + 1) * width / 2,
     (1 - dot(d, lens.up) / away) * height / 2];
 }
 
-/** What is on the screen: the mean blue, 0 to 255, of a few pixels around a place. */
-async function blueAt(page, pixels) {
+/** What is on the screen: the mean blue, 0 to 255, of some pixels around a place. */
+export async function blueAt(page, pixels, reach = 4) {
   const seen = await bare(page, () => page.locator("#terrain").screenshot());
-  return page.evaluate(async ([base64, places]) => {
+  return page.evaluate(async ([base64, places, r]) => {
     const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
     const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
     const context = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
     context.drawImage(picture, 0, 0);
     return places.map(([x, y]) => {
-      const { data } = context.getImageData(Math.round(x) - 4, Math.round(y) - 4, 9, 9);
-      return data.filter((_, i) => i % 4 === 2).reduce((a, b) => a + b) / 81;
+      const { data } = context.getImageData(Math.round(x) - r, Math.round(y) - r, 2 * r + 1,
+        2 * r + 1);
+      return data.filter((_, i) => i % 4 === 2).reduce((a, b) => a + b) / (2 * r + 1) ** 2;
     });
-  }, [seen.toString("base64"), pixels]);
+  }, [seen.toString("base64"), pixels, reach]);
 }
 
 /** Runs work while nothing lies over the picture. */

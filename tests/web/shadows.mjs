@@ -3,6 +3,7 @@
  * are while the eye moves, that cascades go over into each other unseen, that meshes and sand cast
  * them, and that the sun is where time and place, or the address, put it.
  */
+import { blueAt, lensOf, pixelOf } from "./granules.mjs";
 import { pause, until, visit } from "./support.mjs";
 
 /** Calls window.kotaTerrain[name](argument). */
@@ -235,6 +236,27 @@ async function meshesCast(page, daemon, check) {
   await check.shot(page, "shadows-cast");
 }
 
+/** What a visitor sees first of the houses, who touches nothing. */
+async function homeHasShadows(page, daemon, check) {
+  await show(page, daemon.url, "village", [237.5, 49.5]); // the default
+  await until(async () => (await ask(page, "sand")).solids >= 4, "the meshes");
+  await ask(page, "refined");
+  const camera = await ask(page, "camera"), { kota } = daemon;
+  const box = await page.locator("#terrain").boundingBox(), size = [box.width, box.height];
+  const ground = (await hitsOf(kota, "village", camera, size, 30000))
+    .filter(({ normal }) => Math.abs(normal[2]) > 0.9).map((hit) => hit.point);
+  const lit = await litOf(kota, "village", ground, sunAt(237.5, 49.5), [null]);
+  const blue = await blueAt(page, ground.map((point) => pixelOf(lensOf(camera), point, size)), 0);
+  const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
+  const [light, dark] = [true, false].map((is) => blue.filter((_, i) => lit[i] === is));
+  check(dark.length > 0.008 * blue.length, "from where a visitor begins shadows are seen on the ground",
+    [dark.length, blue.length]);
+  check(mean(dark) < 0.75 * mean(light), "and are dark in the picture", [mean(dark), mean(light)]);
+  check.note(`${dark.length} of ${blue.length} ground pixels in shadow: ` +
+    `${mean(dark).toFixed(0)} against ${mean(light).toFixed(0)}`);
+  await check.shot(page, "shadows-home");
+}
+
 /** Controls, address and time. */
 async function theSun(page, daemon, check) {
   const got = await page.evaluate(async () => {
@@ -301,6 +323,7 @@ export async function run(page, daemon, check) {
   await page.setViewportSize(small);
   await theSun(page, daemon, check);
   await pace(page, daemon, check);
+  await homeHasShadows(page, daemon, check);
   await meshesCast(page, daemon, check);
   for (const view of [views[1], views[3]]) await likeLit(page, daemon, check, view, 2000);
   await isSteady(page, daemon, check, 20);

@@ -207,7 +207,8 @@ class Terrain {
     return !layer && Boolean(locale?.bounds) && locale.layers.some((l) => l.kind === "mesh");
   }
 
-  /** From the south-west over the middle. */
+  /** From the south-east over the middle: the default sun is in the south-west, so that shadows fall
+   * to the side, not behind what casts them. */
   #home() {
     const { field } = this, [x, y] = field.origin, [w, h] = field.extent;
     if (this.#isBare) {
@@ -215,12 +216,12 @@ class Terrain {
       const middle = min.map((v, i) => (v + max[i]) / 2);
       const away = 0.5 * Math.hypot(...max.map((v, i) => v - min[i])) /
         Math.sin(FOV_Y_DEG * Math.PI / 360);
-      this.camera.look(middle.map((v, i) => v - away * [0.55, 0.55, -0.63][i]), middle);
+      this.camera.look(middle.map((v, i) => v - away * [-0.55, 0.55, -0.63][i]), middle);
       return;
     }
     const rise = Math.max(field.high, field.low + 0.05 * Math.hypot(w, h));
-    this.camera.look([x + 0.2 * w, y + 0.2 * h, rise + 0.03 * Math.hypot(w, h)],
-      [x + 0.55 * w, y + 0.55 * h, field.low]);
+    this.camera.look([x + 0.8 * w, y + 0.2 * h, rise + 0.03 * Math.hypot(w, h)],
+      [x + 0.45 * w, y + 0.55 * h, field.low]);
   }
 
   #say() {
