@@ -38,8 +38,8 @@ static struct kota_request *ask_by(const char *method, const char *pattern, va_l
             }
             text_adds(&path, is_id(id) ? id : "-");
             at++;
-        } else if (at[0] == '%' && at[1] == 'u') {
-            text_add_uint(&path, va_arg(args, unsigned));
+        } else if (at[0] == '%') {
+            text_add_uint(&path, at[1] == 'u' ? va_arg(args, unsigned) : va_arg(args, uint64_t));
             at++;
         } else {
             text_add(&path, at, 1);
@@ -47,7 +47,7 @@ static struct kota_request *ask_by(const char *method, const char *pattern, va_l
     }
     request = path.is_broken ? NULL : kota_request_new(method, text_string(&path));
     text_free(&path);
-    if (request && is_wrong)
+    if (is_wrong)
         request_fail(request, "'%.100s' is no id: letters, digits, '_' and '-', 1 to 64 of them",
                      wrong ? wrong : "NULL");
     return request;
@@ -76,45 +76,71 @@ struct kota_request *ask_write(const char *method, const char *pattern, ...)
     return request;
 }
 
-struct kota_request *ask_question(const char *locale, const char *what)
+struct kota_request *ask_accept(struct kota_request *request, const char *media_type)
 {
-    struct kota_request *request = ask_new("POST", "/v1/locales/%i/", locale);
-
-    if (!request)
-        return NULL;
-    text_adds(&request->path, what);
-    request->may_repeat = true;
+    if (request)
+        request->accept = media_type;
     return request;
+}
+
+void ask_init(void *options, size_t size, const void *defaults, size_t known)
+{
+    memset(options, 0, size);
+    memcpy(options, defaults, size < known ? size : known);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+void ask_raw(struct kota_request *request, const char *json)
+{
+    if (request)
+        text_adds(&request->own_body, json);
+}
+
+static void ask_name(struct kota_request *request, const char *name)
+{
+    ask_raw(request, ",\"");
+    ask_raw(request, name);
+    ask_raw(request, "\":");
+}
+
+void ask_number(struct kota_request *request, double number)
+{
+    if (request)
+        text_add_number(&request->own_body, number);
 }
 
 void ask_vector(struct kota_request *request, const double *numbers, size_t count, const char *name,
                 size_t index)
 {
-    struct text *body = &request->own_body;
-
-    text_adds(body, "[");
+    ask_raw(request, "[");
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(numbers[i])) {
             request_fail(request, "%s %zu has %g, which is not finite", name, index, numbers[i]);
             return;
         }
-        if (i > 0)
-            text_adds(body, ",");
-        text_add_number(body, numbers[i]);
+        ask_raw(request, i > 0 ? "," : "");
+        ask_number(request, numbers[i]);
     }
-    text_adds(body, "]");
+    ask_raw(request, "]");
 }
 
 void ask_vectors(struct kota_request *request, const double *numbers, size_t count, size_t side,
                  const char *name)
 {
-    text_adds(&request->own_body, "[");
-    for (size_t i = 0; i < count && !request->error.kind; i++) {
-        if (i > 0)
-            text_adds(&request->own_body, ",");
+    ask_raw(request, "[");
+    for (size_t i = 0; i < count && request && !request->error.kind; i++) {
+        ask_raw(request, i > 0 ? "," : "");
         ask_vector(request, numbers + side * i, side, name, i);
     }
-    text_adds(&request->own_body, "]");
+    ask_raw(request, "]");
+}
+
+void ask_member(struct kota_request *request, const char *name, const double *numbers, size_t count,
+                size_t index)
+{
+    ask_name(request, name);
+    ask_vector(request, numbers, count, name, index);
 }
 
 void ask_optional(struct kota_request *request, const char *name, double value)
@@ -125,10 +151,28 @@ void ask_optional(struct kota_request *request, const char *name, double value)
         request_fail(request, "%s is not finite", name);
         return;
     }
-    text_adds(&request->own_body, ",\"");
-    text_adds(&request->own_body, name);
-    text_adds(&request->own_body, "\":");
-    text_add_number(&request->own_body, value);
+    ask_name(request, name);
+    ask_number(request, value);
+}
+
+void ask_string(struct kota_request *request, const char *text, const char *name)
+{
+    if (request && (!text || !text_add_json(&request->own_body, text)))
+        request_fail(request, "%s is not UTF-8", name);
+}
+
+void ask_optional_string(struct kota_request *request, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    ask_name(request, name);
+    ask_string(request, text, name);
+}
+
+void ask_uint(struct kota_request *request, uint64_t value)
+{
+    if (request)
+        text_add_uint(&request->own_body, value);
 }
 
 struct kota_request *ask_json(struct kota_request *request)
@@ -137,4 +181,24 @@ struct kota_request *ask_json(struct kota_request *request)
         kota_request_body_borrowed(request, "application/json", text_string(&request->own_body),
                                    request->own_body.length);
     return request;
+}
+
+void ask_query_numbers(struct kota_request *request, const char *name, const double *numbers,
+                       size_t count)
+{
+    struct text text = {0};
+
+    if (!request)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i])) {
+            request_fail(request, "%s has %g, which is not finite", name, numbers[i]);
+            continue;
+        }
+        text_adds(&text, i > 0 ? "," : "");
+        text_add_number(&text, numbers[i]);
+    }
+    kota_request_query(request, name, text_string(&text));
+    request->path.is_broken |= text.is_broken;
+    text_free(&text);
 }

@@ -9,22 +9,12 @@
 #include "client/lib/ask.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LOCALE "/v1/locales/%i"
 #define LAYER LOCALE "/layers/%i"
 #define PIN LOCALE "/pins/%i"
 #define PATCH LOCALE "/patches/%u"
-
-static struct kota_request *get_as(const char *path, const char *accept)
-{
-    struct kota_request *request = ask_new("GET", path);
-
-    if (request)
-        request->accept = accept;
-    return request;
-}
 
 /* ---- operation ------------------------------------------------------------------------------- */
 
@@ -49,7 +39,7 @@ struct kota_request *kota_readyz(void)
 
 struct kota_request *kota_metrics(void)
 {
-    return get_as("/metrics", "text/plain");
+    return ask_accept(ask_new("GET", "/metrics"), "text/plain");
 }
 
 struct kota_request *kota_openapi(void)
@@ -79,30 +69,29 @@ struct kota_request *kota_stats(void)
 
 struct kota_request *kota_index(void)
 {
-    return get_as("/", "text/html");
+    return ask_accept(ask_new("GET", "/"), "text/html");
 }
 
 struct kota_request *kota_web(const char *file)
 {
-    struct kota_request *request = get_as("/web/", NULL);
+    bool is_name = file && *file && !file[strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789._-")];
+    struct kota_request *request = ask_new("GET", "/web/");
 
-    if (!request)
-        return NULL;
-    if (!file || !*file || file[strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789._-")])
+    if (!is_name)
         request_fail(request, "'%.60s' is no file of the inspector", file ? file : "NULL");
-    else
+    else if (request)
         text_adds(&request->path, file);
-    return request;
+    return ask_accept(request, NULL);
 }
 
 struct kota_request *kota_docs(void)
 {
-    return get_as("/docs", "text/html");
+    return ask_accept(ask_new("GET", "/docs"), "text/html");
 }
 
 struct kota_request *kota_docs_errors(void)
 {
-    return get_as("/docs/errors", "text/html");
+    return ask_accept(ask_new("GET", "/docs/errors"), "text/html");
 }
 
 /* ---- elevation ------------------------------------------------------------------------------- */
@@ -118,13 +107,10 @@ static struct kota_request *with_locations(struct kota_request *request, const c
 /* {"locations":"…"}; it only reads */
 static struct kota_request *post_locations(struct kota_request *request, const char *locations)
 {
-    if (!request)
-        return NULL;
-    request->may_repeat = true;
-    text_adds(&request->own_body, "{\"locations\":");
-    if (!locations || !text_add_json(&request->own_body, locations))
-        request_fail(request, "locations are no UTF-8");
-    text_adds(&request->own_body, "}");
+    kota_request_may_repeat(request, true);
+    ask_raw(request, "{\"locations\":");
+    ask_string(request, locations, "locations");
+    ask_raw(request, "}");
     return ask_json(request);
 }
 
@@ -146,15 +132,13 @@ struct kota_request *kota_google_elevation(const char *locations)
 /* Ids with commas between them. */
 static struct kota_request *of_dataset(const char *method, const char *dataset)
 {
-    struct kota_request *request = ask_new(method, "/v1/compat/elevation/");
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_,-";
+    struct kota_request *request = ask_new(method, COMPAT "elevation/");
 
-    if (!request)
-        return NULL;
-    if (!dataset || !*dataset ||
-        dataset[strspn(dataset,
-                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_,-")])
+    if (!dataset || !*dataset || dataset[strspn(dataset, letters)])
         request_fail(request, "'%.100s' is no dataset", dataset ? dataset : "NULL");
-    else
+    else if (request)
         text_adds(&request->path, dataset);
     return request;
 }
@@ -181,31 +165,27 @@ struct kota_request *kota_locale(const char *id)
     return ask_new("GET", LOCALE, id);
 }
 
+static struct kota_request *with_json(struct kota_request *request, const char *json)
+{
+    kota_request_body(request, "application/json", json, strlen(json));
+    return request;
+}
+
 struct kota_request *kota_put_locale(const char *id, const char *manifest)
 {
-    struct kota_request *request = ask_write("PUT", LOCALE, id);
-
-    if (!manifest)
-        manifest = "{}";
-    kota_request_body(request, "application/json", manifest, strlen(manifest));
-    return request;
+    return with_json(ask_write("PUT", LOCALE, id), manifest ? manifest : "{}");
 }
 
 struct kota_request *kota_post_locale(const char *id, const char *from)
 {
     struct kota_request *request = ask_write("POST", "/v1/locales");
-    struct text body = {0};
 
-    text_adds(&body, "{\"id\":");
-    text_add_json(&body, id);
-    text_adds(&body, ",\"from\":");
-    text_add_json(&body, from);
-    text_adds(&body, "}");
-    kota_request_body(request, "application/json", text_string(&body), strlen(text_string(&body)));
-    if (request)
-        request->path.is_broken |= body.is_broken;
-    text_free(&body);
-    return request;
+    ask_raw(request, "{\"id\":");
+    ask_string(request, id, "id");
+    ask_raw(request, ",\"from\":");
+    ask_string(request, from, "from");
+    ask_raw(request, "}");
+    return ask_json(request);
 }
 
 struct kota_request *kota_delete_locale(const char *id)
@@ -215,10 +195,8 @@ struct kota_request *kota_delete_locale(const char *id)
 
 struct kota_request *kota_layer(const char *locale, const char *layer, const char *format)
 {
-    struct kota_request *request = ask_new("GET", LAYER, locale, layer);
+    struct kota_request *request = ask_accept(ask_new("GET", LAYER, locale, layer), NULL);
 
-    if (request)
-        request->accept = NULL;
     if (format)
         kota_request_query(request, "format", format);
     return request;
@@ -267,20 +245,9 @@ struct kota_request *kota_put_layer_heights(const char *locale, const char *laye
                                             double spacing_x_m, double spacing_y_m)
 {
     struct kota_request *request = ask_write("PUT", LAYER, locale, layer);
-    struct text spacing = {0};
+    const double spacing[2] = {spacing_x_m, spacing_y_m};
 
-    if (!request)
-        return NULL;
-    if (!isfinite(spacing_x_m) || !isfinite(spacing_y_m)) {
-        request_fail(request, "the spacing is not finite");
-        return request;
-    }
-    text_add_number(&spacing, spacing_x_m);
-    text_adds(&spacing, ",");
-    text_add_number(&spacing, spacing_y_m);
-    kota_request_query(request, "spacing", text_string(&spacing));
-    request->path.is_broken |= spacing.is_broken;
-    text_free(&spacing);
+    ask_query_numbers(request, "spacing", spacing, 2);
     kota_request_query_number(request, "cols", cols);
     kota_request_query_number(request, "rows", rows);
     kota_request_body(request, "application/vnd.kota.f32", heights_m, sizeof(float) * cols * rows);
@@ -327,17 +294,10 @@ struct kota_request *kota_revert(const char *locale, const char *author, uint64_
 {
     struct kota_request *request = ask_write("POST", LOCALE "/revert", locale);
 
-    if (!request)
-        return NULL;
-    text_adds(&request->own_body, "{\"since\":");
-    text_add_uint(&request->own_body, since);
-    if (author) {
-        text_adds(&request->own_body, ",\"author\":");
-        if (!text_add_json(&request->own_body, author))
-            request_fail(request, "the author is no UTF-8");
-    }
-    text_adds(&request->own_body,
-              conflicts == KOTA_OVERWRITE ? ",\"conflicts\":\"overwrite\"}" : "}");
+    ask_raw(request, "{\"since\":");
+    ask_uint(request, since);
+    ask_optional_string(request, "author", author);
+    ask_raw(request, conflicts == KOTA_OVERWRITE ? ",\"conflicts\":\"overwrite\"}" : "}");
     return ask_json(request);
 }
 
@@ -347,9 +307,7 @@ static struct kota_request *put_pose(const char *locale, const char *layer,
 {
     struct kota_request *request = ask_new("PUT", LAYER "/transform", locale, layer);
 
-    if (!request)
-        return NULL;
-    text_adds(&request->own_body, "{\"translation\":");
+    ask_raw(request, "{\"translation\":");
     ask_vector(request, translation_m, 3, "translation", 0);
     return request;
 }
@@ -359,10 +317,8 @@ struct kota_request *kota_put_transform(const char *locale, const char *layer,
 {
     struct kota_request *request = put_pose(locale, layer, translation_m);
 
-    if (!request)
-        return NULL;
     ask_optional(request, "yaw_deg", yaw_deg);
-    text_adds(&request->own_body, "}");
+    ask_raw(request, "}");
     return ask_json(request);
 }
 
@@ -371,11 +327,8 @@ struct kota_request *kota_put_rotation(const char *locale, const char *layer,
 {
     struct kota_request *request = put_pose(locale, layer, translation_m);
 
-    if (!request)
-        return NULL;
-    text_adds(&request->own_body, ",\"rotation\":");
-    ask_vector(request, rotation, 4, "rotation", 0);
-    text_adds(&request->own_body, "}");
+    ask_member(request, "rotation", rotation, 4, 0);
+    ask_raw(request, "}");
     return ask_json(request);
 }
 
@@ -384,23 +337,19 @@ struct kota_request *kota_polygons(const char *locale, const char *layer, const 
                                    const uint32_t *removed, size_t removed_count)
 {
     struct kota_request *request = ask_write("POST", LAYER "/polygons", locale, layer);
-    struct text *body;
 
-    if (!request)
-        return NULL;
-    body = &request->own_body;
-    text_adds(body, "{\"polygons\":[");
+    ask_raw(request, "{\"polygons\":[");
     for (size_t i = 0; i < polygon_count; i++) {
-        text_adds(body, i > 0 ? "," : "");
+        ask_raw(request, i > 0 ? "," : "");
         ask_vectors(request, xyz, corner_counts[i], 3, "corner");
         xyz += 3 * corner_counts[i];
     }
-    text_adds(body, "],\"remove\":[");
+    ask_raw(request, "],\"remove\":[");
     for (size_t i = 0; i < removed_count; i++) {
-        text_adds(body, i > 0 ? "," : "");
-        text_add_uint(body, removed[i]);
+        ask_raw(request, i > 0 ? "," : "");
+        ask_uint(request, removed[i]);
     }
-    text_adds(body, "]}");
+    ask_raw(request, "]}");
     return ask_json(request);
 }
 
@@ -415,17 +364,9 @@ struct kota_request *kota_edit(const char *locale, const uint32_t rect[4], enum 
                                const float *heights_m)
 {
     struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
-    struct text text = {0};
+    const double numbers[4] = {rect[0], rect[1], rect[2], rect[3]};
 
-    if (!request)
-        return NULL;
-    for (size_t i = 0; i < 4; i++) {
-        text_adds(&text, i > 0 ? "," : "");
-        text_add_uint(&text, rect[i]);
-    }
-    kota_request_query(request, "rect", text_string(&text));
-    request->path.is_broken |= text.is_broken;
-    text_free(&text);
+    ask_query_numbers(request, "rect", numbers, 4);
     kota_request_query(request, "op", op == KOTA_ADD ? "add" : "set");
     kota_request_body(request, "application/vnd.kota.f32", heights_m,
                       sizeof(float) * rect[2] * rect[3]);
@@ -439,32 +380,25 @@ struct kota_request *kota_edit_brush(const char *locale, enum kota_brush shape, 
     struct kota_request *request = ask_write("POST", LOCALE "/edits", locale);
     double center[2] = {x, y};
 
-    if (!request)
-        return NULL;
     if ((size_t)shape >= sizeof(names) / sizeof(names[0])) {
         request_fail(request, "there is no brush %d", (int)shape);
         return request;
     }
-    text_adds(&request->own_body, "{\"brush\":{\"shape\":\"");
-    text_adds(&request->own_body, names[shape]);
-    text_adds(&request->own_body, "\",\"center\":");
+    ask_raw(request, "{\"brush\":{\"shape\":\"");
+    ask_raw(request, names[shape]);
+    ask_raw(request, "\",\"center\":");
     ask_vector(request, center, 2, "center", 0);
     if (isnan(radius_m))
         request_fail(request, "radius is not a number");
     ask_optional(request, "radius", radius_m);
     ask_optional(request, shape == KOTA_RELAX ? "slope_deg" : "amount", amount_m);
-    text_adds(&request->own_body, "}}");
+    ask_raw(request, "}}");
     return ask_json(request);
 }
 
 struct kota_request *kota_diff(const char *locale, uint64_t since)
 {
-    struct kota_request *request = ask_new("GET", LOCALE "/diff?since=", locale);
-
-    if (!request)
-        return NULL;
-    text_add_uint(&request->path, since);
-    return request;
+    return ask_new("GET", LOCALE "/diff?since=%l", locale, since);
 }
 
 /* ---- tiles and models ------------------------------------------------------------------------ */
@@ -477,9 +411,7 @@ struct kota_request *kota_tile(const char *locale, unsigned level, unsigned colu
     struct kota_request *request =
         ask_new("GET", LOCALE "/tiles/%u/%u/%u", locale, level, column, row);
 
-    if (!request)
-        return NULL;
-    request->accept = NULL;
+    ask_accept(request, NULL);
     if ((size_t)format >= 3 || (size_t)kind >= 3) {
         request_fail(request, "there is no tile of format %d and kind %d", (int)format, (int)kind);
         return request;
@@ -494,23 +426,17 @@ struct kota_request *kota_samples(const char *locale, const char *layer, const u
 {
     struct kota_request *request = ask_new("GET", LAYER "/samples?step=%u", locale, layer, step);
 
-    if (!request)
-        return NULL;
-    request->accept = NULL;
-    for (int i = 0; rect && i < 4; i++) {
-        text_adds(&request->path, i ? "," : "&rect=");
-        text_add_uint(&request->path, rect[i]);
+    if (rect) {
+        const double numbers[4] = {rect[0], rect[1], rect[2], rect[3]};
+
+        ask_query_numbers(request, "rect", numbers, 4);
     }
-    return request;
+    return ask_accept(request, NULL);
 }
 
 struct kota_request *kota_layer_tif(const char *locale, const char *layer)
 {
-    struct kota_request *request = ask_new("GET", LAYER ".tif", locale, layer);
-
-    if (request)
-        request->accept = "image/tiff";
-    return request;
+    return ask_accept(ask_new("GET", LAYER ".tif", locale, layer), "image/tiff");
 }
 
 struct kota_request *kota_tileset(const char *locale)
@@ -520,11 +446,7 @@ struct kota_request *kota_tileset(const char *locale)
 
 struct kota_request *kota_layer_glb(const char *locale, const char *layer)
 {
-    struct kota_request *request = ask_new("GET", LOCALE "/3dtiles/%i.glb", locale, layer);
-
-    if (request)
-        request->accept = "model/gltf-binary";
-    return request;
+    return ask_accept(ask_new("GET", LOCALE "/3dtiles/%i.glb", locale, layer), "model/gltf-binary");
 }
 
 struct kota_request *kota_terrain_layer(const char *locale)
@@ -534,12 +456,7 @@ struct kota_request *kota_terrain_layer(const char *locale)
 
 struct kota_request *kota_terrain(const char *locale, unsigned z, unsigned x, unsigned y)
 {
-    struct kota_request *request =
-        ask_new("GET", LOCALE "/terrain/%u/%u/%u.terrain", locale, z, x, y);
-
-    if (request)
-        request->accept = NULL;
-    return request;
+    return ask_accept(ask_new("GET", LOCALE "/terrain/%u/%u/%u.terrain", locale, z, x, y), NULL);
 }
 
 struct kota_request *kota_dem_json(const char *locale)
@@ -558,11 +475,9 @@ static struct kota_request *dem(const char *const patterns[4], const char *local
     bool is_known = (size_t)form < 4;
     struct kota_request *request = ask_new("GET", patterns[is_known ? form : 0], locale, z, x, y);
 
-    if (request)
-        request->accept = NULL;
-    if (request && !is_known)
+    if (!is_known)
         request_fail(request, "there is no tile of form %d", (int)form);
-    return request;
+    return ask_accept(request, NULL);
 }
 
 struct kota_request *kota_dem(const char *locale, unsigned z, unsigned x, unsigned y,
@@ -588,11 +503,7 @@ struct kota_request *kota_models(void)
 
 struct kota_request *kota_model(const char *id)
 {
-    struct kota_request *request = ask_new("GET", "/v1/models/%i", id);
-
-    if (request)
-        request->accept = "model/obj";
-    return request;
+    return ask_accept(ask_new("GET", "/v1/models/%i", id), "model/obj");
 }
 
 struct kota_request *kota_put_model(const char *id, const char *obj, size_t length)
@@ -618,8 +529,7 @@ void kota_body_init(struct kota_body *body, size_t size)
                                  .mass_kg = (double)NAN,
                                  .density_kg_m3 = (double)NAN};
 
-    memset(body, 0, size);
-    memcpy(body, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+    ask_init(body, size, &defaults, sizeof(defaults));
 }
 
 void kota_patch_options_init(struct kota_patch_options *options, size_t size)
@@ -627,48 +537,37 @@ void kota_patch_options_init(struct kota_patch_options *options, size_t size)
     struct kota_patch_options defaults = {
         .size = size, .depth_m = (double)NAN, .deadline_ms = (double)NAN};
 
-    memset(options, 0, size);
-    memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
-}
-
-static void add_member(struct kota_request *request, const char *name, const double *numbers,
-                       size_t count, size_t index)
-{
-    text_adds(&request->own_body, ",\"");
-    text_adds(&request->own_body, name);
-    text_adds(&request->own_body, "\":");
-    ask_vector(request, numbers, count, name, index);
+    ask_init(options, size, &defaults, sizeof(defaults));
 }
 
 static void add_path(struct kota_request *request, const struct kota_body *body)
 {
-    text_adds(&request->own_body, ",\"path\":[");
+    ask_raw(request, ",\"path\":[");
     for (size_t i = 0; i < body->path_count; i++) {
-        text_adds(&request->own_body, i > 0 ? ",{\"position\":" : "{\"position\":");
+        ask_raw(request, i > 0 ? ",{\"position\":" : "{\"position\":");
         ask_vector(request, body->path[i].position, 3, "position", i);
         ask_optional(request, "t", body->path[i].t_s);
-        add_member(request, "orientation", body->path[i].orientation, 4, i);
-        text_adds(&request->own_body, "}");
+        ask_member(request, "orientation", body->path[i].orientation, 4, i);
+        ask_raw(request, "}");
     }
-    text_adds(&request->own_body, "]");
+    ask_raw(request, "]");
 }
 
 static void add_body(struct kota_request *request, const struct kota_body *body, size_t index)
 {
-    text_adds(&request->own_body, "{\"model\":");
-    if (!body->model || !text_add_json(&request->own_body, body->model))
-        request_fail(request, "body %zu has no model of UTF-8", index);
+    ask_raw(request, "{\"model\":");
+    ask_string(request, body->model, "the model of a body");
     if (body->path) {
         add_path(request, body);
     } else {
-        add_member(request, "position", body->position, 3, index);
-        add_member(request, "orientation", body->orientation, 4, index);
-        add_member(request, "velocity", body->velocity, 3, index);
-        add_member(request, "angular_velocity", body->angular_velocity, 3, index);
+        ask_member(request, "position", body->position, 3, index);
+        ask_member(request, "orientation", body->orientation, 4, index);
+        ask_member(request, "velocity", body->velocity, 3, index);
+        ask_member(request, "angular_velocity", body->angular_velocity, 3, index);
     }
     ask_optional(request, "mass", body->mass_kg);
     ask_optional(request, "density", body->density_kg_m3);
-    text_adds(&request->own_body, "}");
+    ask_raw(request, "}");
 }
 
 /* The caller's array may have a larger stride than ours, or a smaller one. */
@@ -689,53 +588,40 @@ struct kota_request *kota_post_patch(const char *locale, const struct kota_patch
 {
     struct kota_request *request = ask_write("POST", LOCALE "/patches", locale);
     struct kota_patch_options known, *options = &known; /* the caller's may be an older one */
-    struct text *body;
 
-    if (!request)
-        return NULL;
     kota_patch_options_init(options, sizeof(known));
     memcpy(options, given, given->size < sizeof(known) ? given->size : sizeof(known));
-    body = &request->own_body;
-    text_adds(body, "{\"center\":");
+    ask_raw(request, "{\"center\":");
     ask_vector(request, options->center, 2, "center", 0);
-    add_member(request, "size", options->size_m, 2, 0);
-    if (options->scale) {
-        text_adds(body, ",\"scale\":");
-        if (!text_add_json(body, options->scale))
-            request_fail(request, "scale is not UTF-8");
-    }
-    if (options->leave) {
-        text_adds(body, ",\"leave\":");
-        if (!text_add_json(body, options->leave))
-            request_fail(request, "leave is not UTF-8");
-    }
+    ask_member(request, "size", options->size_m, 2, 0);
+    ask_optional_string(request, "scale", options->scale);
+    ask_optional_string(request, "leave", options->leave);
     if (options->overflow)
-        text_adds(body, ",\"overflow\":true");
-    if (options->material) {
-        text_adds(body, ",\"material\":");
-        if (options->material[0] == '{')
-            text_adds(body, options->material);
-        else if (!text_add_json(body, options->material))
-            request_fail(request, "material is not UTF-8");
+        ask_raw(request, ",\"overflow\":true");
+    if (options->material && options->material[0] == '{') {
+        ask_raw(request, ",\"material\":");
+        ask_raw(request, options->material);
+    } else {
+        ask_optional_string(request, "material", options->material);
     }
     ask_optional(request, "depth", options->depth_m);
     ask_optional(request, "deadline_ms", options->deadline_ms);
     if (options->has_seed)
         ask_optional(request, "seed", options->seed);
     if (options->has_observer)
-        add_member(request, "observer", options->observer, 3, 0);
+        ask_member(request, "observer", options->observer, 3, 0);
     if (options->body_count > 0) {
-        text_adds(body, ",\"bodies\":[");
+        ask_raw(request, ",\"bodies\":[");
         for (size_t i = 0; i < options->body_count; i++) {
             struct kota_body one;
 
             body_at(options->bodies, i, &one);
-            text_adds(body, i > 0 ? "," : "");
+            ask_raw(request, i > 0 ? "," : "");
             add_body(request, &one, i);
         }
-        text_adds(body, "]");
+        ask_raw(request, "]");
     }
-    text_adds(body, "}");
+    ask_raw(request, "}");
     return ask_json(request);
 }
 
@@ -761,8 +647,6 @@ struct kota_request *kota_post_patch_body(const char *locale, uint32_t patch,
     struct kota_request *request = ask_write("POST", PATCH "/bodies", locale, patch);
     struct kota_body one;
 
-    if (!request)
-        return NULL;
     body_at(body, 0, &one);
     add_body(request, &one, 0);
     return ask_json(request);
@@ -780,19 +664,17 @@ struct kota_request *kota_patch_patch_body(const char *locale, uint32_t patch, u
     struct kota_request *request = ask_write("PATCH", PATCH "/bodies/%u", locale, patch, body);
     const char *comma = "";
 
-    if (!request)
-        return NULL;
-    text_adds(&request->own_body, "{");
+    ask_raw(request, "{");
     for (size_t i = 0; i < 3; i++) {
         if (!members[i].numbers)
             continue;
-        text_adds(&request->own_body, comma);
-        text_add_json(&request->own_body, members[i].name);
-        text_adds(&request->own_body, ":");
+        ask_raw(request, comma);
+        ask_string(request, members[i].name, "");
+        ask_raw(request, ":");
         ask_vector(request, members[i].numbers, 3, members[i].name, 0);
         comma = ",";
     }
-    text_adds(&request->own_body, "}");
+    ask_raw(request, "}");
     return ask_json(request);
 }
 
@@ -805,8 +687,7 @@ void kota_impact_options_init(struct kota_impact_options *options, size_t size)
 {
     struct kota_impact_options defaults = {.size = size, .radius_m = (double)NAN};
 
-    memset(options, 0, size);
-    memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+    ask_init(options, size, &defaults, sizeof(defaults));
 }
 
 struct kota_request *kota_post_impact(const char *locale, const struct kota_impact_options *given)
@@ -814,41 +695,31 @@ struct kota_request *kota_post_impact(const char *locale, const struct kota_impa
     struct kota_request *request = ask_write("POST", LOCALE "/impacts", locale);
     struct kota_impact_options known, *options = &known; /* the caller's may be an older one */
 
-    if (!request)
-        return NULL;
     kota_impact_options_init(options, sizeof(known));
     memcpy(options, given, given->size < sizeof(known) ? given->size : sizeof(known));
-    text_adds(&request->own_body, "{\"position\":");
+    ask_raw(request, "{\"position\":");
     ask_vector(request, options->position, 3, "position", 0);
-    add_member(request, "velocity", options->velocity, 3, 0);
+    ask_member(request, "velocity", options->velocity, 3, 0);
     ask_optional(request, "mass", options->mass_kg);
     ask_optional(request, "radius", options->radius_m);
-    if (options->model) {
-        text_adds(&request->own_body, ",\"model\":");
-        if (!text_add_json(&request->own_body, options->model))
-            request_fail(request, "model is not UTF-8");
-    }
+    ask_optional_string(request, "model", options->model);
     if (options->has_observer)
-        add_member(request, "observer", options->observer, 3, 0);
-    text_adds(&request->own_body, options->until_written ? ",\"until\":\"written\"}" : "}");
+        ask_member(request, "observer", options->observer, 3, 0);
+    ask_raw(request, options->until_written ? ",\"until\":\"written\"}" : "}");
     return ask_json(request);
 }
 
 struct kota_request *kota_impact(const char *locale, uint64_t number)
 {
-    char text[24];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    return ask_new("GET", LOCALE "/impacts/%i", locale, text);
+    return ask_new("GET", LOCALE "/impacts/%l", locale, number);
 }
 
 struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigned width,
                                      unsigned height)
 {
-    struct kota_request *request = ask_new("GET", PATCH "/view.png", locale, patch);
+    struct kota_request *request =
+        ask_accept(ask_new("GET", PATCH "/view.png", locale, patch), NULL);
 
-    if (request)
-        request->accept = NULL;
     if (width > 0)
         kota_request_query_number(request, "width", width);
     if (height > 0)
@@ -858,10 +729,9 @@ struct kota_request *kota_patch_view(const char *locale, uint32_t patch, unsigne
 
 struct kota_request *kota_patch_surface(const char *locale, uint32_t patch, unsigned per_cell)
 {
-    struct kota_request *request = ask_new("GET", PATCH "/surface.f32", locale, patch);
+    struct kota_request *request =
+        ask_accept(ask_new("GET", PATCH "/surface.f32", locale, patch), NULL);
 
-    if (request)
-        request->accept = NULL;
     if (per_cell > 0)
         kota_request_query_number(request, "per_cell", per_cell);
     return request;
@@ -869,10 +739,9 @@ struct kota_request *kota_patch_surface(const char *locale, uint32_t patch, unsi
 
 struct kota_request *kota_patch_granules(const char *locale, uint32_t patch, const uint64_t *since)
 {
-    struct kota_request *request = ask_new("GET", PATCH "/granules", locale, patch);
+    struct kota_request *request =
+        ask_accept(ask_new("GET", PATCH "/granules", locale, patch), NULL);
 
-    if (request)
-        request->accept = NULL;
     if (since)
         kota_request_query_number(request, "since", (double)*since);
     return request;
@@ -880,36 +749,24 @@ struct kota_request *kota_patch_granules(const char *locale, uint32_t patch, con
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static struct kota_request *as_stream(struct kota_request *request)
-{
-    if (request)
-        request->accept = "text/event-stream";
-    return request;
-}
+#define STREAM "text/event-stream"
 
 struct kota_request *kota_events(void)
 {
-    return as_stream(ask_new("GET", "/v1/events"));
+    return ask_accept(ask_new("GET", "/v1/events"), STREAM);
 }
 
 struct kota_request *kota_locale_events(const char *locale)
 {
-    return as_stream(ask_new("GET", LOCALE "/events", locale));
+    return ask_accept(ask_new("GET", LOCALE "/events", locale), STREAM);
 }
 
 struct kota_request *kota_patch_events(const char *locale, uint32_t patch)
 {
-    return as_stream(ask_new("GET", PATCH "/events", locale, patch));
+    return ask_accept(ask_new("GET", PATCH "/events", locale, patch), STREAM);
 }
 
 /* ---- watches --------------------------------------------------------------------------------- */
-
-static struct kota_request *with_json(struct kota_request *request, const char *json)
-{
-    if (request)
-        kota_request_body(request, "application/json", json, strlen(json));
-    return request;
-}
 
 struct kota_request *kota_post_watch(const char *locale, const char *questions)
 {
@@ -918,15 +775,15 @@ struct kota_request *kota_post_watch(const char *locale, const char *questions)
 
 struct kota_request *kota_patch_watch(const char *watch, const char *change)
 {
-    return with_json(ask_new("PATCH", "/v1/watches/%s", watch), change);
+    return with_json(ask_new("PATCH", "/v1/watches/%i", watch), change);
 }
 
 struct kota_request *kota_delete_watch(const char *watch)
 {
-    return ask_new("DELETE", "/v1/watches/%s", watch);
+    return ask_new("DELETE", "/v1/watches/%i", watch);
 }
 
 struct kota_request *kota_watch_events(const char *watch)
 {
-    return as_stream(ask_new("GET", "/v1/watches/%s", watch));
+    return ask_accept(ask_new("GET", "/v1/watches/%i", watch), STREAM);
 }

@@ -28,11 +28,14 @@ bool read_fail(struct kota_answer *answer, const char *format, ...)
     return error_set(&answer->error, KOTA_ERROR_CONTENT, "%s", message);
 }
 
+bool read_is_well(const struct kota_answer *answer)
+{
+    return answer && !answer->error.kind;
+}
+
 const cJSON *read_document(struct kota_answer *answer)
 {
-    if (!answer || answer->error.kind)
-        return NULL;
-    return kota_answer_json(answer);
+    return read_is_well(answer) ? kota_answer_json(answer) : NULL;
 }
 
 bool read_vector(const cJSON *object, const char *name, double *numbers, size_t count)
@@ -77,6 +80,24 @@ bool read_uints(const cJSON *object, const char *name, uint32_t *numbers, size_t
     for (size_t i = 0; i < count; i++)
         numbers[i] = (uint32_t)values[i];
     return true;
+}
+
+uint32_t read_uint(const cJSON *object, const char *name)
+{
+    double value = read_double(object, name);
+
+    return value >= 0 && value <= (double)UINT32_MAX ? (uint32_t)value : 0;
+}
+
+bool read_true(const cJSON *object, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+bool read_bool(const cJSON *object, const char *name, bool *value)
+{
+    *value = read_true(object, name);
+    return cJSON_IsBool(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
 double read_double(const cJSON *object, const char *name)

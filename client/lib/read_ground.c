@@ -14,8 +14,8 @@
 
 static const char *const ground_words[] = {"ok", "below", "hole", "outside", "too_far", NULL};
 
-/* results[] of that many items, or NULL (the answer's error is set). */
-static const cJSON *results(struct kota_answer *answer, size_t count)
+/* The first of results[count]; NULL: there is none, or the answer's error is set. */
+static const cJSON *first_result(struct kota_answer *answer, size_t count)
 {
     const cJSON *document = read_document(answer);
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(document, "results");
@@ -27,7 +27,7 @@ static const cJSON *results(struct kota_answer *answer, size_t count)
                   cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0, count);
         return NULL;
     }
-    return array;
+    return array->child;
 }
 
 static bool read_ground(struct kota_answer *answer, const cJSON *item, size_t index,
@@ -54,19 +54,16 @@ static bool read_height(struct kota_answer *answer, const cJSON *item, size_t in
 
 bool kota_read_height(struct kota_answer *answer, struct kota_height *heights, size_t count)
 {
-    const cJSON *document = read_document(answer), *array, *item;
-    size_t i = 0;
+    const cJSON *document = read_document(answer), *item;
 
     /* the answer to a GET is the result itself */
     if (count == 1 && cJSON_HasObjectItem(document, "height"))
         return read_height(answer, document, 0, heights);
-    array = results(answer, count);
-    if (!array)
-        return false;
-    for (item = array->child; item; item = item->next, i++)
+    item = first_result(answer, count);
+    for (size_t i = 0; item; item = item->next, i++)
         if (!read_height(answer, item, i, &heights[i]))
             return false;
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_profile(struct kota_answer *answer, struct kota_profile_point *points,
@@ -99,7 +96,6 @@ bool kota_read_profile(struct kota_answer *answer, struct kota_profile_point *po
 static void read_surface(const cJSON *object, const char *name, struct kota_surface *surface)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    double polygon = read_double(item, "polygon");
 
     surface->is_there = cJSON_IsObject(item);
     read_vector(item, "point", surface->point, 3);
@@ -108,18 +104,14 @@ static void read_surface(const cJSON *object, const char *name, struct kota_surf
     surface->slope_deg = read_double(item, "slope_deg");
     surface->layer = read_string(item, "layer");
     surface->has_cell = read_uints(item, "cell", surface->cell, 2);
-    surface->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
+    surface->polygon = read_uint(item, "polygon");
 }
 
 bool kota_read_contact(struct kota_answer *answer, struct kota_contact *contacts, size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
+    for (size_t i = 0; item; item = item->next, i++) {
         if (!read_ground(answer, item, i, &contacts[i].status))
             return false;
         contacts[i].locale = read_string(item, "locale");
@@ -127,39 +119,30 @@ bool kota_read_contact(struct kota_answer *answer, struct kota_contact *contacts
         read_surface(item, "floor", &contacts[i].floor);
         read_surface(item, "ceiling", &contacts[i].ceiling);
         contacts[i].has_placed = read_vector(item, "placed", contacts[i].placed, 3);
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_contact_footprints(struct kota_answer *answer, struct kota_footprint *footprints,
                                   size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
+    for (size_t i = 0; item; item = item->next, i++) {
         const cJSON *plane = cJSON_GetObjectItemCaseSensitive(item, "plane");
 
         if (!read_ground(answer, item, i, &footprints[i].status))
             return false;
         footprints[i].has_plane = read_vector(plane, "normal", footprints[i].normal, 3);
         footprints[i].d = read_double(plane, "d");
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 /* ---- rays, sight, picking -------------------------------------------------------------------- */
 
 static void read_hit(const cJSON *item, struct kota_hit *hit)
 {
-    double polygon = read_double(item, "polygon");
-    double triangle = read_double(item, "triangle");
-
     hit->t = read_double(item, "t");
     hit->distance_m = read_double(item, "distance");
     read_vector(item, "point", hit->point, 3);
@@ -167,39 +150,41 @@ static void read_hit(const cJSON *item, struct kota_hit *hit)
     hit->layer = read_string(item, "layer");
     hit->locale = read_string(item, "locale");
     hit->has_cell = read_uints(item, "cell", hit->cell, 2);
-    hit->triangle = triangle == 1;
-    hit->polygon = polygon >= 0 && polygon <= (double)UINT32_MAX ? (uint32_t)polygon : 0;
+    hit->triangle = read_double(item, "triangle") == 1;
+    hit->polygon = read_uint(item, "polygon");
+}
+
+/* A member that is a hit, or null: a miss. */
+static const cJSON *read_hit_of(const cJSON *item, const char *name, struct kota_hit *hit)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(item, name);
+
+    read_hit(member, hit);
+    hit->status = cJSON_IsObject(member) ? KOTA_RAY_HIT : KOTA_RAY_MISS;
+    return member;
 }
 
 bool kota_read_ray(struct kota_answer *answer, struct kota_hit *hits, size_t count)
 {
     static const char *const words[] = {"hit", "miss", "invalid", NULL};
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
     int place;
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
+    for (size_t i = 0; item; item = item->next, i++) {
         if (!read_word(item, "status", words, &place))
             return read_fail(answer, "result %zu has no status", i);
         read_hit(item, &hits[i]);
-        hits[i++].status = (enum kota_ray_status)place;
+        hits[i].status = (enum kota_ray_status)place;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_all(struct kota_answer *answer, struct kota_hit *hits, size_t *found, size_t count,
                    unsigned hits_max)
 {
-    const cJSON *array = results(answer, count), *item, *hit;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count), *hit;
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
+    for (size_t i = 0; item; item = item->next, i++) {
         const cJSON *all = cJSON_GetObjectItemCaseSensitive(item, "hits");
 
         if (!cJSON_IsArray(all))
@@ -217,85 +202,57 @@ bool kota_read_all(struct kota_answer *answer, struct kota_hit *hits, size_t *fo
             at->status = KOTA_RAY_HIT;
             found[i]++;
         }
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_los(struct kota_answer *answer, struct kota_los *sights, size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
-        const cJSON *visible = cJSON_GetObjectItemCaseSensitive(item, "visible");
-
-        if (!cJSON_IsBool(visible))
+    for (size_t i = 0; item; item = item->next, i++) {
+        if (!read_bool(item, "visible", &sights[i].visible))
             return read_fail(answer, "result %zu does not say whether it is visible", i);
-        sights[i].visible = cJSON_IsTrue(visible);
         sights[i].fraction = read_double(item, "fraction");
         read_vector(item, "point", sights[i].point, 3);
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_lit(struct kota_answer *answer, struct kota_lit *lit, size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
-        const cJSON *is_lit = cJSON_GetObjectItemCaseSensitive(item, "lit");
-        const cJSON *occluder = cJSON_GetObjectItemCaseSensitive(item, "occluder");
-
-        if (!cJSON_IsBool(is_lit))
+    for (size_t i = 0; item; item = item->next, i++) {
+        if (!read_bool(item, "lit", &lit[i].lit))
             return read_fail(answer, "result %zu does not say whether it is lit", i);
-        lit[i].lit = cJSON_IsTrue(is_lit);
-        read_hit(occluder, &lit[i].occluder);
-        lit[i++].occluder.status = cJSON_IsObject(occluder) ? KOTA_RAY_HIT : KOTA_RAY_MISS;
+        read_hit_of(item, "occluder", &lit[i].occluder);
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_sweep(struct kota_answer *answer, struct kota_touch *touches, size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
-        const cJSON *inside = cJSON_GetObjectItemCaseSensitive(item, "starts_inside");
-
-        if (!cJSON_IsBool(inside))
+    for (size_t i = 0; item; item = item->next, i++) {
+        if (!read_bool(item, "starts_inside", &touches[i].starts_inside))
             return read_fail(answer, "result %zu does not say whether it starts inside", i);
         touches[i].fraction = read_double(item, "fraction");
-        touches[i].starts_inside = cJSON_IsTrue(inside);
         read_hit(item, &touches[i].hit);
         touches[i].hit.status = isnan(touches[i].fraction) ? KOTA_RAY_MISS : KOTA_RAY_HIT;
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 static void read_moved(const cJSON *item, struct kota_moved *moved)
 {
-    const cJSON *floor = cJSON_GetObjectItemCaseSensitive(item, "floor"), *hit;
+    const cJSON *hit;
 
     read_vector(item, "to", moved->to, 3);
-    moved->starts_inside = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "starts_inside"));
-    moved->is_reachable = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "reachable"));
-    read_hit(floor, &moved->floor);
-    moved->floor.status = cJSON_IsObject(floor) ? KOTA_RAY_HIT : KOTA_RAY_MISS;
-    moved->slope_deg = read_double(floor, "slope_deg");
+    moved->starts_inside = read_true(item, "starts_inside");
+    moved->is_reachable = read_true(item, "reachable");
+    moved->slope_deg = read_double(read_hit_of(item, "floor", &moved->floor), "slope_deg");
     moved->hit_count = 0;
     cJSON_ArrayForEach(hit, cJSON_GetObjectItemCaseSensitive(item, "hits"))
     {
@@ -308,21 +265,14 @@ static void read_moved(const cJSON *item, struct kota_moved *moved)
 
 bool kota_read_move(struct kota_answer *answer, struct kota_moved *moved, size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
-        const cJSON *grounded = cJSON_GetObjectItemCaseSensitive(item, "grounded");
-
-        if (!cJSON_IsBool(grounded))
+    for (size_t i = 0; item; item = item->next, i++) {
+        if (!read_bool(item, "grounded", &moved[i].is_grounded))
             return read_fail(answer, "result %zu does not say whether it is grounded", i);
-        moved[i].is_grounded = cJSON_IsTrue(grounded);
-        read_moved(item, &moved[i++]);
+        read_moved(item, &moved[i]);
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_pick(struct kota_answer *answer, struct kota_picked *picked)
@@ -361,42 +311,32 @@ bool kota_read_contains(struct kota_answer *answer, uint8_t *bits, size_t count)
 {
     static const char *const words[] = {"inside", "below", "hole", "outside", NULL};
     static const uint8_t status_bits[] = {KOTA_INSIDE, 0, KOTA_OVER_HOLE, KOTA_OUTSIDE};
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
     int place;
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
+    for (size_t i = 0; item; item = item->next, i++) {
         if (!read_word(item, "status", words, &place))
             return read_fail(answer, "result %zu has no status", i);
         bits[i] = status_bits[place];
-        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "floor")))
+        if (read_true(item, "floor"))
             bits[i] |= KOTA_HAS_FLOOR;
-        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "ceiling")))
+        if (read_true(item, "ceiling"))
             bits[i] |= KOTA_HAS_CEILING;
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 bool kota_read_locate(struct kota_answer *answer, struct kota_place *places, size_t count)
 {
-    const cJSON *array = results(answer, count), *item;
-    size_t i = 0;
+    const cJSON *item = first_result(answer, count);
 
-    if (!array)
-        return false;
-    cJSON_ArrayForEach(item, array)
-    {
+    for (size_t i = 0; item; item = item->next, i++) {
         places[i].locale = read_string(item, "locale");
         read_vector(item, "point", places[i].point, 3);
-        places[i].changed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "changed"));
+        places[i].changed = read_true(item, "changed");
         places[i].hint_is_unknown = read_string(item, "hint") != NULL;
-        i++;
     }
-    return true;
+    return read_is_well(answer);
 }
 
 /* ---- binary ---------------------------------------------------------------------------------- */

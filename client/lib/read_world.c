@@ -75,17 +75,10 @@ bool kota_read_locale(struct kota_answer *answer, size_t index, struct kota_loca
         return read_fail(answer, "the answer is no locale");
     locale->triangulation = (enum kota_triangulation)place;
     locale->has_bounds = read_box(item, "bounds", locale->min, locale->max);
-    locale->open_sky = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "open_sky"));
+    locale->open_sky = read_true(item, "open_sky");
     locale->memory_bytes = read_double(item, "memory_bytes");
     locale->layer_count = (size_t)cJSON_GetArraySize(layers);
     return true;
-}
-
-static uint32_t read_count(const cJSON *object, const char *name)
-{
-    double value = read_double(object, name);
-
-    return value >= 0 && value <= (double)UINT32_MAX ? (uint32_t)value : 0;
 }
 
 bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_index,
@@ -109,11 +102,11 @@ bool kota_read_layer(struct kota_answer *answer, size_t index, size_t layer_inde
     role = read_string(item, "role");
     layer->is_ceiling = role && strcmp(role, "ceiling") == 0;
     layer->has_bounds = read_box(item, "bounds", layer->min, layer->max);
-    layer->cols = read_count(item, "cols");
-    layer->rows = read_count(item, "rows");
+    layer->cols = read_uint(item, "cols");
+    layer->rows = read_uint(item, "rows");
     read_vector(item, "spacing", layer->spacing, 2);
     read_vector(item, "origin", layer->origin, 2);
-    layer->polygons = read_count(item, "polygons");
+    layer->polygons = read_uint(item, "polygons");
     layer->memory_bytes = read_double(item, "memory_bytes");
     layer->frame =
         read_word(item, "frame", frames, &place) ? (enum kota_frame)place : KOTA_CARTESIAN;
@@ -176,7 +169,7 @@ bool kota_read_patch(struct kota_answer *answer, size_t index, struct kota_patch
 
     if (!item)
         return false;
-    patch->id = read_count(item, "id");
+    patch->id = read_uint(item, "id");
     if (patch->id == 0 || !read_word(item, "state", states, &place))
         return read_fail(answer, "the answer is no patch");
     patch->state = (enum kota_patch_state)place;
@@ -208,7 +201,7 @@ bool kota_read_impact(struct kota_answer *answer, struct kota_impact *impact)
     *impact = (struct kota_impact){.number = (uint64_t)number,
                                    .is_written = state == 1,
                                    .by_patch = how && strcmp(how, "patch") == 0,
-                                   .patch = read_count(item, "patch"),
+                                   .patch = read_uint(item, "patch"),
                                    .revision = read_revision(item),
                                    .reason = read_string(item, "reason")};
     return true;
@@ -225,9 +218,9 @@ bool kota_read_pose(struct kota_answer *answer, size_t index, size_t body_index,
     item = body_index <= INT32_MAX ? cJSON_GetArrayItem(bodies, (int)body_index) : NULL;
     if (!cJSON_IsObject(item))
         return read_fail(answer, "the patch has no body %zu", body_index);
-    pose->body = read_count(item, "body");
+    pose->body = read_uint(item, "body");
     pose->model = read_string(item, "model");
-    pose->held = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "held"));
+    pose->held = read_true(item, "held");
     if (!read_vector(item, "position", pose->position, 3) ||
         !read_vector(item, "orientation", pose->orientation, 4) ||
         !read_vector(item, "velocity", pose->velocity, 3) ||

@@ -23,7 +23,7 @@ void request_fail(struct kota_request *request, const char *format, ...)
     char message[512];
     va_list args;
 
-    if (request->error.kind)
+    if (!request || request->error.kind)
         return;
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);

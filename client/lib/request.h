@@ -37,7 +37,7 @@ static inline bool request_takes(const struct kota_request *request, int status)
 
 /* The reason that it cannot be sent, or NULL; checks its memory, too. */
 const struct kota_error *request_error(struct kota_request *request);
-/* printf-style; the first error stays. */
+/* printf-style; the first error stays. NULL: does nothing. */
 void request_fail(struct kota_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -170,6 +170,35 @@ static void a_feed_goes_on_after_a_restart(void **state)
     kotad_remove(&kotad);
 }
 
+static void a_watch_is_read_changed_and_ended_by_its_name(void **state)
+{
+    static const float flat[2500];
+    struct kotad_process kotad = {0};
+    struct kota_client *client;
+    struct kota_answer *answer;
+    struct told told = {0};
+    const char *name;
+
+    (void)state;
+    kotad_start(&kotad);
+    client = open_url(kotad.url);
+    assert_made(client, kota_put_locale("yard", NULL));
+    assert_made(client, kota_put_layer_heights("yard", "ground", flat, 50, 50, 1, 1));
+    answer = kota_call(
+        client, kota_post_watch("yard", "{\"height\":{\"points\":[[5,5]],\"ids\":[\"door\"]}}"));
+    name = kota_answer_header(answer, "Location");
+    assert_non_null(name);
+    name = strrchr(name, '/') + 1;
+    kota_watch(client, kota_watch_events(name), note, &told);
+    await(client, &told, 'x', 1);
+    assert_non_null(strstr(told.data, "door"));
+    assert_made(client, kota_patch_watch(name, "{\"remove\":[\"door\"]}"));
+    assert_made(client, kota_delete_watch(name));
+    kota_answer_free(answer);
+    kota_close(client, NULL, NULL);
+    kotad_remove(&kotad);
+}
+
 /* A binary feed brings samples and poses, and continues after its last frame. */
 static void a_feed_may_be_binary(void **state)
 {
@@ -475,6 +504,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_feed_goes_on_after_a_restart),
         cmocka_unit_test(a_feed_of_nothing_ends),
+        cmocka_unit_test(a_watch_is_read_changed_and_ended_by_its_name),
         cmocka_unit_test(a_cut_stream_goes_on_behind_what_was_told),
         cmocka_unit_test(a_gap_that_nobody_can_tell_is_a_resync),
         cmocka_unit_test(a_feed_may_be_binary),
