@@ -203,6 +203,69 @@ enum err_code store_run(struct store *store, sqlite3_stmt *statement, const char
     return ERR_OK;
 }
 
+void sql_bind(sqlite3_stmt *statement, const struct sql_value *values)
+{
+    for (int at = 1; values && values->of != SQL_END; values++, at++)
+        if (values->of == SQL_INTEGER)
+            sqlite3_bind_int64(statement, at, values->integer);
+        else if (values->of == SQL_TEXT)
+            sqlite3_bind_text(statement, at, values->bytes, -1, SQLITE_STATIC);
+        else if (values->of == SQL_BLOB)
+            sqlite3_bind_blob64(statement, at, values->bytes, values->length, SQLITE_STATIC);
+}
+
+sqlite3_stmt *store_ask(struct store *store, const char *sql, const struct sql_value *values,
+                        struct err *err)
+{
+    sqlite3_stmt *statement = store_statement(store, sql, err);
+
+    if (statement)
+        sql_bind(statement, values);
+    return statement;
+}
+
+enum err_code store_exec(struct store *store, const char *sql, const struct sql_value *values,
+                         const char *what, struct err *err)
+{
+    sqlite3_stmt *statement = store_ask(store, sql, values, err);
+    enum err_code code;
+
+    if (!statement)
+        return err->code;
+    code = store_run(store, statement, what, err);
+    sqlite3_clear_bindings(statement);
+    return code;
+}
+
+struct rows rows_open(sqlite3 *db, const char *sql, const struct sql_value *values)
+{
+    struct rows rows = {.row = NULL};
+
+    rows.rc = sqlite3_prepare_v2(db, sql, -1, &rows.row, NULL);
+    if (rows.rc == SQLITE_OK)
+        sql_bind(rows.row, values);
+    return rows;
+}
+
+bool rows_next(struct rows *rows)
+{
+    if (rows->rc == SQLITE_OK || rows->rc == SQLITE_ROW)
+        rows->rc = sqlite3_step(rows->row);
+    return rows->rc == SQLITE_ROW;
+}
+
+int rows_close(struct rows *rows)
+{
+    sqlite3_finalize(rows->row);
+    return rows->rc;
+}
+
+enum err_code store_no_memory(struct store *store, const char *what, struct err *err)
+{
+    store->has_failed = true;
+    return err_set(err, ERR_NO_MEMORY, "no memory for %s", what);
+}
+
 /* ---- open and close ------------------------------------------------------------------------- */
 
 static enum err_code take_lock(struct store *store, struct err *err)

@@ -19,16 +19,12 @@
 enum err_code store_put_applied(struct store *store, const struct store_applied *applied,
                                 struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
-        store, "INSERT OR REPLACE INTO applied VALUES (?1, ?2, ?3, row_crc(?1, ?2, ?3))", err);
-
     CHECK(store->is_in_transaction && !store->has_failed);
-    if (!write)
-        return err->code;
-    sqlite3_bind_text(write, 1, applied->locale, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(write, 2, (int64_t)applied->revision);
-    sqlite3_bind_text(write, 3, applied->op_id, -1, SQLITE_STATIC);
-    return store_run(store, write, "cannot write where the shared log is", err);
+    return store_exec(store,
+                      "INSERT OR REPLACE INTO applied VALUES (?1, ?2, ?3, row_crc(?1, ?2, ?3))",
+                      SQL_VALUES(sql_text(applied->locale), sql_integer(applied->revision),
+                                 sql_text(applied->op_id)),
+                      "cannot write where the shared log is", err);
 }
 
 static bool read_applied(sqlite3_stmt *row, struct store_applied *out)
@@ -49,23 +45,19 @@ static enum err_code each_row(struct store *store,
     static const char sql[] =
         "SELECT locale, rev, op_id, crc = row_crc(locale, rev, op_id) FROM applied "
         "ORDER BY locale";
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(store->db, sql, NULL);
+    bool goes_on = true;
+    int rc;
 
     *err = (struct err){0};
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+    while (goes_on && rows_next(&rows)) {
         struct store_applied applied = {.revision = 0};
+        bool is_good = read_applied(rows.row, &applied);
 
-        rc = sqlite3_step(row);
-        if (rc != SQLITE_ROW)
-            break;
-        if (!take(context, &applied, read_applied(row, &applied), err)) {
-            rc = SQLITE_DONE;
-            break;
-        }
+        goes_on = take(context, &applied, is_good, err);
     }
-    sqlite3_finalize(row);
-    if (rc != SQLITE_DONE)
+    rc = rows_close(&rows);
+    if (goes_on && rc != SQLITE_DONE)
         return store_sqlite_error(store, store->db, rc, false, "table applied cannot be read", err);
     return err->code;
 }
@@ -96,27 +88,19 @@ enum err_code store_each_applied(struct store *store,
 enum err_code store_put_shared_log(struct store *store, const struct store_shared_log *log,
                                    struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
-        store, "INSERT OR REPLACE INTO shared_log VALUES (1, ?1, ?2, row_crc(1, ?1, ?2))", err);
-
     CHECK(store->is_in_transaction && !store->has_failed);
-    if (!write)
-        return err->code;
-    sqlite3_bind_text(write, 1, log->identity, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 2, log->node, -1, SQLITE_STATIC);
-    return store_run(store, write, "cannot write which log is shared", err);
+    return store_exec(store,
+                      "INSERT OR REPLACE INTO shared_log VALUES (1, ?1, ?2, row_crc(1, ?1, ?2))",
+                      SQL_VALUES(sql_text(log->identity), sql_text(log->node)),
+                      "cannot write which log is shared", err);
 }
 
 enum err_code store_leave_shared_log(struct store *store, struct err *err)
 {
-    sqlite3_stmt *run;
-
     CHECK(store->is_in_transaction && !store->has_failed);
-    run = store_statement(store, "DELETE FROM applied", err);
-    if (!run || store_run(store, run, "cannot leave the shared log", err))
+    if (store_exec(store, "DELETE FROM applied", NULL, "cannot leave the shared log", err))
         return err->code;
-    run = store_statement(store, "DELETE FROM shared_log", err);
-    return run ? store_run(store, run, "cannot leave the shared log", err) : err->code;
+    return store_exec(store, "DELETE FROM shared_log", NULL, "cannot leave the shared log", err);
 }
 
 enum err_code store_get_shared_log(struct store *store, struct store_shared_log *out,
@@ -124,20 +108,18 @@ enum err_code store_get_shared_log(struct store *store, struct store_shared_log 
 {
     static const char sql[] = "SELECT identity, node, crc = row_crc(id, identity, node) "
                               "FROM shared_log";
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(store->db, sql, NULL);
     bool is_good = true;
+    int rc;
 
     *err = (struct err){0};
     *out = (struct store_shared_log){.identity = ""};
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(row);
-    if (rc == SQLITE_ROW) {
-        is_good = column_text(row, 0, out->identity, sizeof out->identity);
-        is_good &= column_text(row, 1, out->node, sizeof out->node);
-        is_good &= sqlite3_column_int(row, 2) == 1;
+    if (rows_next(&rows)) {
+        is_good = column_text(rows.row, 0, out->identity, sizeof out->identity);
+        is_good &= column_text(rows.row, 1, out->node, sizeof out->node);
+        is_good &= sqlite3_column_int(rows.row, 2) == 1;
     }
-    sqlite3_finalize(row);
+    rc = rows_close(&rows);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return store_sqlite_error(store, store->db, rc, false, "table shared_log cannot be read",
                                   err);
@@ -151,7 +133,7 @@ enum err_code store_get_shared_log(struct store *store, struct store_shared_log 
 /* ---- damage --------------------------------------------------------------------------------- */
 
 struct reporting {
-    void (*report)(void *context, const char *locale, const char *message);
+    store_report report;
     void *context;
 };
 
@@ -173,9 +155,8 @@ static bool report_bad(void *context, const struct store_applied *applied, bool 
     return true;
 }
 
-enum err_code applied_check(struct store *store,
-                            void (*report)(void *context, const char *locale, const char *message),
-                            void *context, struct err *err)
+enum err_code applied_check(struct store *store, store_report report, void *context,
+                            struct err *err)
 {
     struct store_shared_log log;
 
@@ -193,12 +174,7 @@ enum err_code applied_check(struct store *store,
 static enum err_code run_on_locale(struct store *store, const char *sql, const char *locale,
                                    struct err *err)
 {
-    sqlite3_stmt *run = store_statement(store, sql, err);
-
-    if (!run)
-        return err->code;
-    sqlite3_bind_text(run, 1, locale, -1, SQLITE_STATIC);
-    return store_run(store, run, "cannot remove a locale", err);
+    return store_exec(store, sql, SQL_VALUES(sql_text(locale)), "cannot remove a locale", err);
 }
 
 /* Samples in rows of the log that are about to go. */
@@ -260,10 +236,8 @@ enum err_code store_forget_locale(struct store *store, const char *locale, struc
 
 enum err_code store_forget_models(struct store *store, struct err *err)
 {
-    sqlite3_stmt *run = store_statement(store, "DELETE FROM model", err);
-
     CHECK(store->is_in_transaction && !store->has_failed);
-    if (!run || store_run(store, run, "cannot remove models", err))
+    if (store_exec(store, "DELETE FROM model", NULL, "cannot remove models", err))
         return err->code;
     store->cache.models = 0;
     return shells_sweep(store, err) ? err->code : row_cache_write_store(store, err);

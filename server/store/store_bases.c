@@ -129,12 +129,6 @@ unsigned store_base_depth(const struct store *store, const char *locale, const c
 
 /* ---- a fork is made ------------------------------------------------------------------------- */
 
-static enum err_code no_memory(struct store *store, struct err *err)
-{
-    store->has_failed = true;
-    return err_set(err, ERR_NO_MEMORY, "no memory for a fork");
-}
-
 /* The layers of a locale as they are (pin NULL), or as a pin has them. */
 struct source {
     const struct row_cache *cache;
@@ -173,7 +167,7 @@ static enum err_code put_base(struct store *store, const struct source *from,
         return ERR_OK;
     pin = row_cache_add_pin(cache);
     if (!pin)
-        return no_memory(store, err);
+        return store_no_memory(store, "a fork", err);
     memcpy(pin->name, name, sizeof pin->name);
     pin->value = *value;
     for (size_t i = 0; (layer = source_layer(from, i)) != NULL; i++)
@@ -187,7 +181,7 @@ static enum err_code put_base(struct store *store, const struct source *from,
             continue;
         put = row_cache_add_pin_layer(cache);
         if (!put)
-            return no_memory(store, err);
+            return store_no_memory(store, "a fork", err);
         copy.behind = NULL;
         copy.behind_count = 0;
         copy.next = NULL;
@@ -208,7 +202,7 @@ static enum err_code put_layer(struct store *store, const char *locale,
     struct row_cache_layer *layer = row_cache_add_layer(&store->cache, locale, from->id);
 
     if (!layer)
-        return no_memory(store, err);
+        return store_no_memory(store, "a fork", err);
     layer->position = from->position;
     layer->kind = from->kind;
     layer->role = from->role;
@@ -265,19 +259,15 @@ static enum err_code read_row(struct store *store, const struct row_cache_layer 
     "is_good, "                                                                                    \
     "data FROM " table " WHERE locale = ?1 AND layer = ?2 AND ty = ?3 AND tx = ?4 AND rev <= ?5 "  \
     "AND rev >= ?6"
-    sqlite3_stmt *read = store_statement(
+    sqlite3_stmt *read = store_ask(
         store, ROWS_OF("tile") " UNION ALL " ROWS_OF("kept_tile") " ORDER BY rev DESC LIMIT 1",
+        SQL_VALUES(sql_text(layer->locale), sql_text(layer->id), sql_integer(ty), sql_integer(tx),
+                   sql_integer(revision), sql_integer(layer->since)),
         err);
     int rc;
 
     if (!read)
         return err->code;
-    sqlite3_bind_text(read, 1, layer->locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(read, 2, layer->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(read, 3, ty);
-    sqlite3_bind_int64(read, 4, tx);
-    sqlite3_bind_int64(read, 5, (int64_t)revision);
-    sqlite3_bind_int64(read, 6, (int64_t)layer->since);
     rc = sqlite3_step(read);
     err->code = ERR_OK;
     *found = rc == SQLITE_ROW;
@@ -290,12 +280,6 @@ static enum err_code read_row(struct store *store, const struct row_cache_layer 
     *as_of = *found ? (uint64_t)sqlite3_column_int64(read, 0) : 0;
     sqlite3_reset(read);
     return err->code;
-}
-
-static bool is_of(const struct row_cache_pending *row, const struct row_cache_layer *layer)
-{
-    return !row->is_of_polygons && strcmp(row->layer, layer->id) == 0 &&
-           strcmp(row->locale, layer->locale) == 0;
 }
 
 enum err_code base_read_tile(struct store *store, const struct row_cache_layer *layer, uint32_t tx,
@@ -319,7 +303,8 @@ enum err_code base_read_tile(struct store *store, const struct row_cache_layer *
         const struct row_cache_pending *row = &cache->pending[i];
         struct overlay overlay = {.heights_m = NULL};
 
-        if (row->revision <= as_of || row->revision > base->revision || !is_of(row, &base->layer) ||
+        if (row->revision <= as_of || row->revision > base->revision || row->is_of_polygons ||
+            !row_cache_is_of(row, &base->layer) ||
             !row_cache_touches(&base->layer.spec, row, tx, ty))
             continue;
         if (overlay_read(store, row, &overlay, err) == ERR_OK)
@@ -339,8 +324,7 @@ static bool fits(const struct row_cache_layer *layer, const struct row_cache_pin
 }
 
 static void check_layer(const struct row_cache *cache, const struct row_cache_layer *layer,
-                        void (*report)(void *context, const char *locale, const char *message),
-                        void *context)
+                        store_report report, void *context)
 {
     char message[288];
 
@@ -352,9 +336,7 @@ static void check_layer(const struct row_cache *cache, const struct row_cache_la
     report(context, layer->locale, message);
 }
 
-void bases_check(struct store *store,
-                 void (*report)(void *context, const char *locale, const char *message),
-                 void *context)
+void bases_check(struct store *store, store_report report, void *context)
 {
     const struct row_cache *cache = &store->cache;
     char message[288];

@@ -38,31 +38,25 @@ enum err_code store_models(struct store *store,
     static const char sql[] = "SELECT id, hash, media_type, "
                               "crc = row_crc(id, hash, media_type, data), data FROM model "
                               "ORDER BY id";
-    sqlite3_stmt *row = NULL;
+    struct rows rows = rows_open(store->db, sql, NULL);
     uint64_t count = 0;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
 
     *err = (struct err){0};
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+    while (!err->code && rows_next(&rows)) {
         struct store_model read;
 
-        rc = sqlite3_step(row);
-        if (rc != SQLITE_ROW)
-            break;
         count++;
-        if (!read_model(row, &read))
+        if (!read_model(rows.row, &read))
             err_set(err, ERR_DAMAGED, "model %s is damaged (checksum)", read.id);
         else if (!model(context, &read, err) && !err->code)
             err_set(err, ERR_INTERNAL, "the list of models was ended");
-        if (err->code)
-            break;
     }
-    if (!err->code && rc != SQLITE_DONE)
-        store_sqlite_error(store, store->db, rc, false, "models cannot be read", err);
+    if (!err->code && rows.rc != SQLITE_DONE)
+        store_sqlite_error(store, store->db, rows.rc, false, "models cannot be read", err);
     if (!err->code && store->is_cached && count != store->cache.models)
         err_set(err, ERR_DAMAGED, "%llu models are there of %llu", (unsigned long long)count,
                 (unsigned long long)store->cache.models);
-    sqlite3_finalize(row);
+    rows_close(&rows);
     return err->code;
 }
 
@@ -127,20 +121,17 @@ static void report_damage(void *context, const char *locale, const char *message
 
 static void check_pages(struct store *store, struct check *check)
 {
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(store->db, "PRAGMA integrity_check", -1, &row, NULL);
+    struct rows rows = rows_open(store->db, "PRAGMA integrity_check", NULL);
 
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        const char *found;
+    while (rows_next(&rows)) {
+        const char *found = (const char *)sqlite3_column_text(rows.row, 0);
 
-        rc = sqlite3_step(row);
-        found = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
         if (found && strcmp(found, "ok") != 0)
             report(check, found);
     }
-    if (rc != SQLITE_DONE)
+    if (rows.rc != SQLITE_DONE)
         report(check, sqlite3_errmsg(store->db));
-    sqlite3_finalize(row);
+    rows_close(&rows);
 }
 
 long store_check(struct store *store, void (*on_damage)(void *context, const char *message),

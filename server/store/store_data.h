@@ -45,6 +45,9 @@ enum {
     STORE_FCNTL_SYNC_DIRECTORY = 0x6b6f7402 /* of the file; NULL */
 };
 
+/* Takes damage, of a locale or of none (""). */
+typedef void (*store_report)(void *context, const char *locale, const char *message);
+
 /* ---- the small tables in memory --------------------------------------------------- */
 
 struct row_cache_locale {
@@ -219,6 +222,51 @@ enum err_code store_check_names(struct store *store, struct err *err);
 /* A prepared statement of the writer's connection, reset; NULL with err. sql is a literal. */
 sqlite3_stmt *store_statement(struct store *store, const char *sql, struct err *err);
 
+/* A parameter of a statement; texts and blobs are borrowed until it has run. */
+struct sql_value {
+    enum { SQL_NULL, SQL_INTEGER, SQL_TEXT, SQL_BLOB, SQL_END } of;
+    int64_t integer;
+    const void *bytes;
+    uint64_t length;
+};
+static inline struct sql_value sql_integer(uint64_t value)
+{
+    return (struct sql_value){.of = SQL_INTEGER, .integer = (int64_t)value};
+}
+static inline struct sql_value sql_text(const char *text)
+{
+    return (struct sql_value){.of = SQL_TEXT, .bytes = text};
+}
+static inline struct sql_value sql_blob(const void *bytes, uint64_t length)
+{
+    return (struct sql_value){.of = SQL_BLOB, .bytes = bytes, .length = length};
+}
+/* ?1, ?2, … of a statement */
+#define SQL_VALUES(...) ((const struct sql_value[]){__VA_ARGS__, {.of = SQL_END}})
+void sql_bind(sqlite3_stmt *statement, const struct sql_value *values);
+
+/* store_statement with its parameters; values NULL: it has none. */
+sqlite3_stmt *store_ask(struct store *store, const char *sql, const struct sql_value *values,
+                        struct err *err);
+/* Runs a statement that returns no row. */
+enum err_code store_exec(struct store *store, const char *sql, const struct sql_value *values,
+                         const char *what, struct err *err);
+
+/*
+ * The rows of a statement of its own: rows_open, rows_next while it is true, rows_close, which
+ * returns SQLITE_DONE after the last row, SQLITE_ROW before it, or the error.
+ */
+struct rows {
+    sqlite3_stmt *row; /* the row that rows_next has reached */
+    int rc;
+};
+struct rows rows_open(sqlite3 *db, const char *sql, const struct sql_value *values);
+bool rows_next(struct rows *rows);
+int rows_close(struct rows *rows);
+
+/* The transaction has failed: ERR_NO_MEMORY */
+enum err_code store_no_memory(struct store *store, const char *what, struct err *err);
+
 /* Steps a statement that returns no row, and resets it. */
 enum err_code store_run(struct store *store, sqlite3_stmt *statement, const char *what,
                         struct err *err);
@@ -249,8 +297,7 @@ uint32_t row_crc_blob_head(uint32_t crc, size_t length); /* then crc32_z over th
  * is called for each damaged row, whose locale is marked; otherwise a damaged row is an error.
  * ERR_DAMAGED, ERR_NO_MEMORY.
  */
-typedef void (*row_cache_damage)(void *context, const char *locale, const char *message);
-enum err_code row_cache_load(struct store *store, row_cache_damage damage, void *context,
+enum err_code row_cache_load(struct store *store, store_report damage, void *context,
                              struct err *err);
 void row_cache_free(struct row_cache *cache);
 
@@ -274,6 +321,8 @@ void row_cache_remove_locale(struct row_cache *cache,
 struct row_cache_pin *row_cache_add_pin(struct row_cache *cache);
 struct row_cache_pin_layer *row_cache_add_pin_layer(struct row_cache *cache);
 
+/* Is it of that layer? */
+bool row_cache_is_of(const struct row_cache_pending *row, const struct row_cache_layer *layer);
 /* Do the samples of a pending row touch a tile of its layer? */
 bool row_cache_touches(const struct heightfield_spec *spec, const struct row_cache_pending *row,
                        uint32_t tx, uint32_t ty);
@@ -437,9 +486,7 @@ enum err_code base_read_tile(struct store *store, const struct row_cache_layer *
 
 /* Reports layers whose base is not there; in a read-only store without damaged locales also bases
  * that no layer names. */
-void bases_check(struct store *store,
-                 void (*report)(void *context, const char *locale, const char *message),
-                 void *context);
+void bases_check(struct store *store, store_report report, void *context);
 
 /* ---- store_history.c ------------------------------------------------------------------------- */
 
@@ -454,6 +501,10 @@ enum err_code history_check(struct store *store, void (*report)(void *context, c
 
 /* ---- store_meshes.c -------------------------------------------------------------------------- */
 
+/* Does the log have edits of a mesh, after one revision up to another one? */
+bool meshes_are_logged(const struct row_cache *cache, const struct row_cache_layer *layer,
+                       uint64_t after, uint64_t upto);
+
 /*
  * Applies the logged edits of a layer up to a revision to the contents of its files; *is_behind:
  * there were some.
@@ -465,9 +516,8 @@ enum err_code meshes_apply_log(struct store *store, const struct row_cache_layer
 /* ---- store_applied.c ------------------------------------------------------------------------- */
 
 /* Reports damaged rows. An error: the tables cannot be read. */
-enum err_code applied_check(struct store *store,
-                            void (*report)(void *context, const char *locale, const char *message),
-                            void *context, struct err *err);
+enum err_code applied_check(struct store *store, store_report report, void *context,
+                            struct err *err);
 
 /* ---- store_files.c --------------------------------------------------------------------------- */
 
@@ -552,9 +602,7 @@ const struct tiles_loaded *bases_last(const struct bases *bases,
                                       const struct row_cache_layer *layer);
 
 /* Reports kept tiles that no pin needs. */
-enum err_code pins_check(struct store *store,
-                         void (*report)(void *context, const char *locale, const char *message),
-                         void *context, struct err *err);
+enum err_code pins_check(struct store *store, store_report report, void *context, struct err *err);
 
 /* One row's samples out of the log, rect.cols · rect.rows of them. */
 struct overlay {

@@ -19,6 +19,7 @@
  */
 #include "store/store_data.h"
 
+#include "base/array_reserve.h"
 #include "base/content_hash.h"
 #include "base/clock.h"
 
@@ -484,17 +485,12 @@ static const char *suffix_of(const struct old_file *file)
 static void note_old(struct store *store, const uint8_t name[STORE_HASH_BYTES], bool is_image)
 {
     struct old_file file = {.since_us = monotonic_us(), .is_image = is_image};
-    size_t room = store->old_file_room ? 2 * store->old_file_room : 16;
+    void *files = store->old_files;
 
     memcpy(file.name, name, sizeof file.name);
-    if (store->old_file_count == store->old_file_room) {
-        struct old_file *grown = realloc(store->old_files, room * sizeof *grown);
-
-        if (!grown) /* the next load removes it */
-            return;
-        store->old_files = grown;
-        store->old_file_room = room;
-    }
+    if (!array_reserve(&files, &store->old_file_room, store->old_file_count + 1, sizeof file))
+        return; /* the next load removes it */
+    store->old_files = files;
     store->old_files[store->old_file_count++] = file;
 }
 

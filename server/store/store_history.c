@@ -89,33 +89,21 @@ uint64_t store_past_bytes(const struct store_past *past, const struct store_pack
 static enum err_code insert(struct store *store, const char *locale, const struct store_past *past,
                             const struct store_packed_past *packed, struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
+    const struct sql_value none = {.of = SQL_NULL};
+    const bool has_data = packed->data != NULL;
+
+    return store_exec(
         store,
         "INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
         "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10), row_crc(?1, ?2, ?11, ?12), ?11, ?12)",
-        err);
-    enum err_code code;
-
-    if (!write)
-        return err->code;
-    sqlite3_bind_text(write, 1, locale, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(write, 2, (int64_t)past->revision);
-    sqlite3_bind_int64(write, 3, past->time_ms);
-    sqlite3_bind_int(write, 4, past->kind);
-    sqlite3_bind_text(write, 5, past->layer, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 6, past->source, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 7, past->author, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 8, past->note, -1, SQLITE_STATIC);
-    sqlite3_bind_int(write, 9, past->is_birth);
-    if (past->has_rect)
-        sqlite3_bind_blob(write, 10, &past->rect, sizeof past->rect, SQLITE_STATIC);
-    if (packed->data) {
-        sqlite3_bind_int(write, 11, packed->codec);
-        sqlite3_bind_blob64(write, 12, packed->data, packed->length, SQLITE_STATIC);
-    }
-    code = store_run(store, write, "cannot write the history", err);
-    sqlite3_clear_bindings(write);
-    return code;
+        SQL_VALUES(sql_text(locale), sql_integer(past->revision),
+                   sql_integer((uint64_t)past->time_ms), sql_integer((uint64_t)past->kind),
+                   sql_text(past->layer), sql_text(past->source), sql_text(past->author),
+                   sql_text(past->note), sql_integer(past->is_birth),
+                   past->has_rect ? sql_blob(&past->rect, sizeof past->rect) : none,
+                   has_data ? sql_integer((uint64_t)packed->codec) : none,
+                   has_data ? sql_blob(packed->data, packed->length) : none),
+        "cannot write the history", err);
 }
 
 static enum err_code know(struct store *store, struct row_cache_locale *locale, struct err *err)
@@ -125,11 +113,10 @@ static enum err_code know(struct store *store, struct row_cache_locale *locale, 
 
     if (locale->has_history)
         return ERR_OK;
-    read = store_statement(
-        store, "SELECT max(rev), total(" ROW_SIZE ") FROM history WHERE locale = ?1", err);
+    read = store_ask(store, "SELECT max(rev), total(" ROW_SIZE ") FROM history WHERE locale = ?1",
+                     SQL_VALUES(sql_text(locale->row.id)), err);
     if (!read)
         return err->code;
-    sqlite3_bind_text(read, 1, locale->row.id, -1, SQLITE_STATIC);
     rc = sqlite3_step(read);
     if (rc == SQLITE_ROW) {
         locale->history_last = (uint64_t)sqlite3_column_int64(read, 0);
@@ -146,13 +133,13 @@ static enum err_code find_cut(struct store *store, const struct row_cache_locale
                               uint64_t *cut, uint64_t *bytes, struct err *err)
 {
     const uint64_t surplus = locale->history_bytes - store->history_max;
-    sqlite3_stmt *read = store_statement(
-        store, "SELECT rev, " ROW_SIZE " FROM history WHERE locale = ?1 ORDER BY rev", err);
+    sqlite3_stmt *read =
+        store_ask(store, "SELECT rev, " ROW_SIZE " FROM history WHERE locale = ?1 ORDER BY rev",
+                  SQL_VALUES(sql_text(locale->row.id)), err);
     int rc = SQLITE_ROW;
 
     if (!read)
         return err->code;
-    sqlite3_bind_text(read, 1, locale->row.id, -1, SQLITE_STATIC);
     while (*bytes < surplus && (rc = sqlite3_step(read)) == SQLITE_ROW) {
         *cut = (uint64_t)sqlite3_column_int64(read, 0);
         *bytes += (uint64_t)sqlite3_column_int64(read, 1);
@@ -166,37 +153,29 @@ static enum err_code find_cut(struct store *store, const struct row_cache_locale
 static enum err_code trim(struct store *store, struct row_cache_locale *locale, struct err *err)
 {
     uint64_t cut = 0, bytes = 0;
-    sqlite3_stmt *drop;
 
     if (locale->history_bytes <= store->history_max + store->history_max / 8)
         return ERR_OK;
     if (find_cut(store, locale, &cut, &bytes, err))
         return err->code;
-    drop = store_statement(store, "DELETE FROM history WHERE locale = ?1 AND rev <= ?2", err);
-    if (!drop)
-        return err->code;
-    sqlite3_bind_text(drop, 1, locale->row.id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(drop, 2, (int64_t)cut);
     locale->history_bytes -= bytes < locale->history_bytes ? bytes : locale->history_bytes;
-    return store_run(store, drop, "cannot shorten the history", err);
+    return store_exec(store, "DELETE FROM history WHERE locale = ?1 AND rev <= ?2",
+                      SQL_VALUES(sql_text(locale->row.id), sql_integer(cut)),
+                      "cannot shorten the history", err);
 }
 
 enum err_code history_drop_locale(struct store *store, const char *locale, struct err *err)
 {
     struct row_cache_locale *cached = row_cache_locale(&store->cache, locale);
-    sqlite3_stmt *drop;
 
     if (cached && cached->has_history && cached->history_last == 0)
         return ERR_OK;
-    drop = store_statement(store, "DELETE FROM history WHERE locale = ?1", err);
-    if (!drop)
-        return err->code;
-    sqlite3_bind_text(drop, 1, locale, -1, SQLITE_STATIC);
     if (cached) {
         cached->has_history = true;
         cached->history_last = cached->history_bytes = 0;
     }
-    return store_run(store, drop, "cannot remove a history", err);
+    return store_exec(store, "DELETE FROM history WHERE locale = ?1", SQL_VALUES(sql_text(locale)),
+                      "cannot remove a history", err);
 }
 
 enum err_code history_append(struct store *store, struct row_cache_locale *locale,
@@ -316,19 +295,16 @@ static bool take_row(sqlite3_stmt *row, const struct store_history_question *que
 static enum err_code read_since(struct store *store, sqlite3 *db, const char *locale,
                                 uint64_t *since, struct err *err)
 {
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(
-        db, "SELECT rev, is_birth FROM history WHERE locale = ?1 ORDER BY rev LIMIT 1", -1, &row,
-        NULL);
+    struct rows rows =
+        rows_open(db, "SELECT rev, is_birth FROM history WHERE locale = ?1 ORDER BY rev LIMIT 1",
+                  SQL_VALUES(sql_text(locale)));
+    int rc;
 
     *since = UINT64_MAX;
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(row, 1, locale, -1, SQLITE_STATIC);
-        rc = sqlite3_step(row);
-    }
-    if (rc == SQLITE_ROW)
-        *since = sqlite3_column_int(row, 1) ? 0 : (uint64_t)sqlite3_column_int64(row, 0) - 1;
-    sqlite3_finalize(row);
+    if (rows_next(&rows))
+        *since =
+            sqlite3_column_int(rows.row, 1) ? 0 : (uint64_t)sqlite3_column_int64(rows.row, 0) - 1;
+    rc = rows_close(&rows);
     return rc == SQLITE_ROW || rc == SQLITE_DONE
                ? ERR_OK
                : store_sqlite_error(store, db, rc, false, "the history cannot be read", err);
@@ -338,9 +314,10 @@ static enum err_code read_rows(struct store *store, sqlite3 *db,
                                const struct store_history_question *question, store_take_past take,
                                void *context, struct err *err)
 {
+    const uint64_t after = question->after > INT64_MAX ? INT64_MAX : question->after;
+    const uint64_t upto = question->upto > INT64_MAX ? INT64_MAX : question->upto;
     char sql[512];
-    sqlite3_stmt *row = NULL;
-    bool goes_on = true;
+    struct rows rows;
     int rc;
 
     snprintf(sql, sizeof sql,
@@ -348,17 +325,11 @@ static enum err_code read_rows(struct store *store, sqlite3 *db,
              "ORDER BY rev%s",
              question->wants_before ? ", data_crc = row_crc(locale, rev, codec, data), data" : "",
              question->is_newest_first ? " DESC" : "");
-    rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(row, 1, question->locale, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(row, 2,
-                           (int64_t)(question->after > INT64_MAX ? INT64_MAX : question->after));
-        sqlite3_bind_int64(row, 3,
-                           (int64_t)(question->upto > INT64_MAX ? INT64_MAX : question->upto));
-        while (goes_on && (rc = sqlite3_step(row)) == SQLITE_ROW)
-            goes_on = take_row(row, question, take, context, err);
-    }
-    sqlite3_finalize(row);
+    rows = rows_open(db, sql,
+                     SQL_VALUES(sql_text(question->locale), sql_integer(after), sql_integer(upto)));
+    while (rows_next(&rows) && take_row(rows.row, question, take, context, err))
+        continue;
+    rc = rows_close(&rows);
     if (!err->code && rc != SQLITE_ROW && rc != SQLITE_DONE)
         store_sqlite_error(store, db, rc, false, "the history cannot be read", err);
     return err->code;
@@ -439,17 +410,14 @@ enum err_code history_check(struct store *store, void (*report)(void *context, c
         "SELECT " PAST_COLUMNS ", data_crc = row_crc(locale, rev, codec, data), data, locale "
         "FROM history ORDER BY locale, rev";
     struct checked at = {.last = 0};
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(store->db, sql, NULL);
+    int rc;
 
     *err = (struct err){0};
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        rc = sqlite3_step(row);
-        if (rc == SQLITE_ROW)
-            check_row(store, row, &at, report, context);
-    }
+    while (rows_next(&rows))
+        check_row(store, rows.row, &at, report, context);
     check_end(store, &at, report, context);
-    sqlite3_finalize(row);
+    rc = rows_close(&rows);
     if (rc == SQLITE_NOMEM)
         return err_set(err, ERR_NO_MEMORY, "no memory to read the history");
     if (rc != SQLITE_DONE)

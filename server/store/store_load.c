@@ -22,6 +22,7 @@
 #include "base/array_reserve.h"
 #include "base/check.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ struct load {
     size_t missing_count;
 };
 
-static void report(void *context, const char *locale, const char *message)
+static void take_report(void *context, const char *locale, const char *message)
 {
     struct load *load = context;
     struct row_cache_locale *of = row_cache_locale(&load->store->cache, locale);
@@ -58,10 +59,22 @@ static void report(void *context, const char *locale, const char *message)
     load->sink->damage(load->sink->context, locale, line);
 }
 
+static void report(struct load *load, const char *locale, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void report(struct load *load, const char *locale, const char *format, ...)
+{
+    char message[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    take_report(load, locale, message);
+}
+
 /* A row that can be trusted names a locale that is not there. */
 static void report_missing(struct load *load, const char *locale, const char *what)
 {
-    char message[224];
 
     for (size_t i = 0; i < load->missing_count; i++)
         if (strcmp(load->missing[i], locale) == 0)
@@ -69,39 +82,35 @@ static void report_missing(struct load *load, const char *locale, const char *wh
     if (load->missing_count == MISSING_MAX)
         return;
     snprintf(load->missing[load->missing_count++], sizeof load->missing[0], "%s", locale);
-    snprintf(message, sizeof message, "locale %s is not there, but %s", locale, what);
-    report(load, locale, message);
+    report(load, locale, "locale %s is not there, but %s", locale, what);
 }
 
 /* ---- the small tables ----------------------------------------------------------------------- */
 
 static enum err_code check_table(struct load *load, const char *table)
 {
-    char sql[64], message[256], finding[192];
-    sqlite3_stmt *row = NULL;
+    char sql[64], finding[192];
+    struct rows rows;
     int rc;
 
     snprintf(sql, sizeof sql, "PRAGMA integrity_check(%s)", table);
-    rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        const char *found;
+    rows = rows_open(load->store->db, sql, NULL);
+    while (rows_next(&rows)) {
+        const char *found = (const char *)sqlite3_column_text(rows.row, 0);
 
-        rc = sqlite3_step(row);
-        found = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
         if (!found || strcmp(found, "ok") == 0)
             continue;
         store_clean(found, finding, sizeof finding);
-        snprintf(message, sizeof message, "table %s: %s", table, finding);
-        report(load, "", message);
+        report(load, "", "table %s: %s", table, finding);
     }
-    sqlite3_finalize(row);
+    rc = rows_close(&rows);
     if (rc == SQLITE_DONE)
         return ERR_OK;
     store_sqlite_error(load->store, load->store->db, rc, false, "a table cannot be checked",
                        load->err);
     if (load->err->code == ERR_NO_MEMORY)
         return ERR_NO_MEMORY;
-    report(load, "", load->err->msg); /* readable rows are reported nevertheless */
+    report(load, "", "%s", load->err->msg); /* readable rows are reported nevertheless */
     *load->err = (struct err){0};
     return ERR_OK;
 }
@@ -120,7 +129,7 @@ static void check_row(struct load *load, sqlite3_stmt *row)
     struct row_cache_locale *locale = row_cache_locale(cache, edit.locale);
     bool has_codec = sqlite3_column_type(row, EDIT_COLUMN_COUNT) != SQLITE_NULL;
     uint64_t *next = locale ? &locale->log_next : NULL;
-    char message[224];
+    const char *what;
 
     if (is_good && next && edit.revision == *next &&
         (sqlite3_column_int(row, EDIT_COLUMN_HAS_SAMPLES) || !has_codec) &&
@@ -132,14 +141,13 @@ static void check_row(struct load *load, sqlite3_stmt *row)
         report_missing(load, edit.locale, "its log is");
         return;
     }
-    snprintf(message, sizeof message, "locale %s, revision %llu: the log's row %llu is %s",
-             edit.locale, (unsigned long long)edit.revision, (unsigned long long)edit.sequence,
-             !is_good                 ? "damaged (checksum)"
-             : edit.revision != *next ? "not the next revision"
-                                      : "damaged (samples)");
+    what = !is_good                 ? "damaged (checksum)"
+           : edit.revision != *next ? "not the next revision"
+                                    : "damaged (samples)";
     if (next && edit.revision >= *next)
         *next = edit.revision + 1; /* reported once, not for each later row */
-    report(load, locale ? edit.locale : "", message);
+    report(load, locale ? edit.locale : "", "locale %s, revision %llu: the log's row %llu is %s",
+           edit.locale, (unsigned long long)edit.revision, (unsigned long long)edit.sequence, what);
 }
 
 static enum err_code check_log(struct load *load)
@@ -148,21 +156,17 @@ static enum err_code check_log(struct load *load)
                               "iif(codec IS NULL, data_crc = row_crc(sequence, codec, data), 0) "
                               "FROM edit ORDER BY sequence";
     struct row_cache *cache = &load->store->cache;
-    sqlite3_stmt *row = NULL;
-    char message[224];
-    int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(load->store->db, sql, NULL);
+    int rc;
 
     for (size_t i = 0; i < cache->locale_count; i++)
         cache->locales[i]->log_next = cache->locales[i]->log_first;
-    if (rc == SQLITE_OK)
-        while ((rc = sqlite3_step(row)) == SQLITE_ROW)
-            check_row(load, row);
+    while (rows_next(&rows))
+        check_row(load, rows.row);
+    rc = rows_close(&rows);
     if (rc != SQLITE_DONE) {
-        snprintf(message, sizeof message, "table edit cannot be read to its end: %.120s",
-                 sqlite3_errstr(rc));
-        report(load, "", message);
+        report(load, "", "table edit cannot be read to its end: %.120s", sqlite3_errstr(rc));
     }
-    sqlite3_finalize(row);
     for (size_t i = 0; i < cache->locale_count; i++) {
         const struct row_cache_locale *locale = cache->locales[i];
 
@@ -170,10 +174,9 @@ static enum err_code check_log(struct load *load)
             (locale->log_next == locale->log_last + 1 &&
              (locale->log_last == 0 || locale->log_last == locale->row.revision)))
             continue;
-        snprintf(message, sizeof message, "locale %s: it is at revision %llu, its log ends at %llu",
-                 locale->row.id, (unsigned long long)locale->row.revision,
-                 (unsigned long long)locale->log_next - 1);
-        report(load, locale->row.id, message);
+        report(load, locale->row.id, "locale %s: it is at revision %llu, its log ends at %llu",
+               locale->row.id, (unsigned long long)locale->row.revision,
+               (unsigned long long)locale->log_next - 1);
     }
     return (rc & 0xff) == SQLITE_NOMEM
                ? err_set(load->err, ERR_NO_MEMORY, "no memory to read the log")
@@ -194,34 +197,26 @@ static enum err_code check_tile_owners(struct load *load)
         " FROM owner WHERE owner.locale IS NOT NULL)"
         "SELECT locale, layer FROM owner WHERE locale IS NOT NULL";
     struct row_cache *cache = &load->store->cache;
-    sqlite3_stmt *row = NULL;
-    char message[256];
-    int rc = sqlite3_prepare_v2(load->store->db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(load->store->db, sql, NULL);
+    int rc;
 
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        const char *locale, *id;
-        const struct row_cache_layer *layer;
+    while (rows_next(&rows)) {
+        const char *locale = (const char *)sqlite3_column_text(rows.row, 0);
+        const char *id = (const char *)sqlite3_column_text(rows.row, 1);
+        const struct row_cache_layer *layer =
+            row_cache_layer(cache, locale ? locale : "", id ? id : "");
 
-        rc = sqlite3_step(row);
-        if (rc != SQLITE_ROW)
-            break;
-        locale = (const char *)sqlite3_column_text(row, 0);
-        id = (const char *)sqlite3_column_text(row, 1);
-        layer = row_cache_layer(cache, locale ? locale : "", id ? id : "");
         if (layer && layer->kind == STORE_HEIGHTFIELD)
             continue;
-        snprintf(message, sizeof message,
-                 "locale %.64s: there are tiles of layer %.64s, which is "
-                 "not there",
-                 locale ? locale : "?", id ? id : "?");
-        report(load, row_cache_locale(cache, locale ? locale : "") ? locale : "", message);
+        report(load, row_cache_locale(cache, locale ? locale : "") ? locale : "",
+               "locale %.64s: there are tiles of layer %.64s, which is "
+               "not there",
+               locale ? locale : "?", id ? id : "?");
     }
+    rc = rows_close(&rows);
     if (rc != SQLITE_DONE && (rc & 0xff) != SQLITE_NOMEM) {
-        snprintf(message, sizeof message, "table tile cannot be listed: %.120s",
-                 sqlite3_errstr(rc));
-        report(load, "", message);
+        report(load, "", "table tile cannot be listed: %.120s", sqlite3_errstr(rc));
     }
-    sqlite3_finalize(row);
     return (rc & 0xff) == SQLITE_NOMEM
                ? err_set(load->err, ERR_NO_MEMORY, "no memory to list tiles")
                : ERR_OK;
@@ -251,19 +246,14 @@ static struct tiles_loaded *state_of(const struct load *load, struct states *sta
 {
     const struct tiles_loaded *base;
     const char *id = layer->id;
+    void *at = states->at;
 
     for (size_t i = 0; i < states->count; i++)
         if (strcmp(states->at[i].id, id) == 0)
             return &states->at[i].loaded;
-    if (states->count == states->room) {
-        size_t room = states->room ? 2 * states->room : 8;
-        void *grown = realloc(states->at, room * sizeof *states->at);
-
-        if (!grown) /* then tiles are not shared */
-            return NULL;
-        states->at = grown;
-        states->room = room;
-    }
+    if (!array_reserve(&at, &states->room, states->count + 1, sizeof *states->at))
+        return NULL; /* then tiles are not shared */
+    states->at = at;
     memset(&states->at[states->count], 0, sizeof *states->at);
     snprintf(states->at[states->count].id, sizeof states->at->id, "%s", id);
     base = bases_last(load->bases, layer);
@@ -283,22 +273,7 @@ static bool is_current(const struct row_cache *cache, const struct row_cache_pin
         memcmp(now->mesh, layer->mesh, sizeof now->mesh) != 0 ||
         memcmp(now->polygons, layer->polygons, sizeof now->polygons) != 0)
         return false;
-    for (size_t i = 0; i < cache->pending_count; i++)
-        if (cache->pending[i].is_of_polygons && cache->pending[i].revision > pin->revision &&
-            strcmp(cache->pending[i].layer, layer->id) == 0 &&
-            strcmp(cache->pending[i].locale, layer->locale) == 0)
-            return false;
-    return true;
-}
-
-/* Does the log have edits of a mesh's polygons that its files do not have? */
-static bool has_logged_edits(const struct row_cache *cache, const struct row_cache_layer *layer)
-{
-    for (size_t i = 0; i < cache->pending_count; i++)
-        if (cache->pending[i].is_of_polygons && strcmp(cache->pending[i].layer, layer->id) == 0 &&
-            strcmp(cache->pending[i].locale, layer->locale) == 0)
-            return true;
-    return false;
+    return !meshes_are_logged(cache, layer, pin->revision, UINT64_MAX);
 }
 
 /* Of a fork: a locale that the sink has, whose layer of the same id has the same files. */
@@ -306,7 +281,8 @@ static const char *locale_with_mesh(const struct load *load, const struct row_ca
 {
     const struct row_cache *cache = &load->store->cache;
 
-    if (!row_cache_locale(cache, layer->locale)->row.origin[0] || has_logged_edits(cache, layer))
+    if (!row_cache_locale(cache, layer->locale)->row.origin[0] ||
+        meshes_are_logged(cache, layer, 0, UINT64_MAX))
         return NULL;
     for (size_t i = 0; i < load->mesh_count; i++) {
         const struct row_cache_layer *other = load->meshes[i];
@@ -326,7 +302,8 @@ static void note_meshes(struct load *load, const struct row_cache_locale *locale
     for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next) {
         void *items = load->meshes;
 
-        if (layer->kind != STORE_MESH || has_logged_edits(&load->store->cache, layer) ||
+        if (layer->kind != STORE_MESH ||
+            meshes_are_logged(&load->store->cache, layer, 0, UINT64_MAX) ||
             locale_with_mesh(load, layer) ||
             !array_reserve(&items, &load->mesh_room, load->mesh_count + 1, sizeof *load->meshes))
             continue;
@@ -493,7 +470,7 @@ static enum err_code load_locale(struct load *load, struct row_cache_locale *loc
         if (err.code == ERR_NO_MEMORY)
             *load->err = err;
         else
-            report(load, locale->row.id, err.msg);
+            report(load, locale->row.id, "%s", err.msg);
     } else if (give_locale(load, locale, layers, count, pins, pin_count)) {
         note_meshes(load, locale);
     } else if (!load->err->code) {
@@ -518,26 +495,24 @@ static enum err_code give_log(struct load *load)
 {
     struct row_cache *cache = &load->store->cache;
     const struct store_sink *sink = load->sink;
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(
-        load->store->db, "SELECT " EDIT_COLUMNS " FROM edit ORDER BY sequence", -1, &row, NULL);
+    struct rows rows =
+        rows_open(load->store->db, "SELECT " EDIT_COLUMNS " FROM edit ORDER BY sequence", NULL);
 
-    if (rc == SQLITE_OK)
-        while (!load->err->code && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-            struct store_edit edit;
-            const struct row_cache_locale *locale;
+    while (!load->err->code && rows_next(&rows)) {
+        struct store_edit edit;
+        const struct row_cache_locale *locale;
 
-            if (!edit_row_read(row, &edit))
-                continue; /* reported by check_log */
-            locale = row_cache_locale(cache, edit.locale);
-            if (!locale || locale->is_damaged)
-                continue;
-            if (!sink->edit(sink->context, &edit, load->err) && !load->err->code)
-                err_set(load->err, ERR_INTERNAL, "the load was ended");
-        }
-    if (rc == SQLITE_NOMEM && !load->err->code)
+        if (!edit_row_read(rows.row, &edit))
+            continue; /* reported by check_log */
+        locale = row_cache_locale(cache, edit.locale);
+        if (!locale || locale->is_damaged)
+            continue;
+        if (!sink->edit(sink->context, &edit, load->err) && !load->err->code)
+            err_set(load->err, ERR_INTERNAL, "the load was ended");
+    }
+    if (rows.rc == SQLITE_NOMEM && !load->err->code)
         err_set(load->err, ERR_NO_MEMORY, "no memory to read the log");
-    sqlite3_finalize(row);
+    rows_close(&rows);
     return load->err->code;
 }
 
@@ -576,14 +551,14 @@ static enum err_code load_all(struct load *load)
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         if (check_table(load, small[i]))
             return load->err->code;
-    if (row_cache_load(load->store, report, load, load->err))
+    if (row_cache_load(load->store, take_report, load, load->err))
         return load->err->code;
     atomic_store(&load->store->tiles_to_load, tiles_of(cache));
     if (check_log(load) || check_tile_owners(load) ||
-        applied_check(load->store, report, load, load->err) ||
-        pins_check(load->store, report, load, load->err))
+        applied_check(load->store, take_report, load, load->err) ||
+        pins_check(load->store, take_report, load, load->err))
         return load->err->code;
-    bases_check(load->store, report, load);
+    bases_check(load->store, take_report, load);
     if (poses_without_locale(load->store) != 0)
         report(load, "", "table pose: it cannot be read, or a pose belongs to no locale");
     load->readers = tile_readers_open(load->store, load->err);

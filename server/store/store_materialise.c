@@ -76,8 +76,7 @@ static bool has_little(const struct store *store, const struct row_cache_locale 
     if (!layer->base[0] || locale->log_last - locale->log_first >= store->log_rows_max)
         return false; /* a log is not shortened before samples that are only there */
     for (size_t i = 0; i < cache->pending_count; i++)
-        if (strcmp(cache->pending[i].layer, layer->id) == 0 &&
-            strcmp(cache->pending[i].locale, layer->locale) == 0)
+        if (row_cache_is_of(&cache->pending[i], layer))
             bytes += cache->pending[i].bytes + LEFT_ROW_BYTES;
     return bytes * LEFT_SHARE < layer->behind_count * tile_bytes;
 }
@@ -90,8 +89,7 @@ static void leave_in_log(struct row_cache *cache, struct row_cache_layer *layer)
     for (size_t i = 0; i < cache->pending_count; i++) {
         struct row_cache_pending *row = &cache->pending[i];
 
-        if (row->is_left || strcmp(row->layer, layer->id) != 0 ||
-            strcmp(row->locale, layer->locale) != 0)
+        if (row->is_left || !row_cache_is_of(row, layer))
             continue;
         row->is_left = true;
         locale->left_edits++;
@@ -114,7 +112,6 @@ static uint64_t first_needed(const struct store *store, const char *locale, uint
 
 enum err_code store_trim_log(struct store *store, struct row_cache_locale *locale, struct err *err)
 {
-    sqlite3_stmt *run;
     uint64_t first;
 
     if (locale->log_first > locale->log_last ||
@@ -124,12 +121,9 @@ enum err_code store_trim_log(struct store *store, struct row_cache_locale *local
     if (first <= locale->log_first)
         return ERR_OK;
     locale->log_first = first;
-    run = store_statement(store, "DELETE FROM edit WHERE locale = ?1 AND rev < ?2", err);
-    if (!run)
-        return err->code;
-    sqlite3_bind_text(run, 1, locale->row.id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(run, 2, (int64_t)locale->log_first);
-    if (store_run(store, run, "cannot shorten the log", err))
+    if (store_exec(store, "DELETE FROM edit WHERE locale = ?1 AND rev < ?2",
+                   SQL_VALUES(sql_text(locale->row.id), sql_integer(locale->log_first)),
+                   "cannot shorten the log", err))
         return err->code;
     return row_cache_write_locale(store, locale, err);
 }

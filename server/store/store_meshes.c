@@ -44,6 +44,19 @@ void store_mesh_behind(const struct store *store, const char *locale, const char
     }
 }
 
+bool meshes_are_logged(const struct row_cache *cache, const struct row_cache_layer *layer,
+                       uint64_t after, uint64_t upto)
+{
+    for (size_t i = 0; cache->polygon_edits > 0 && i < cache->pending_count; i++) {
+        const struct row_cache_pending *row = &cache->pending[i];
+
+        if (row->is_of_polygons && row->revision > after && row->revision <= upto &&
+            row_cache_is_of(row, layer))
+            return true;
+    }
+    return false;
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* A layer's rows up to a revision. */

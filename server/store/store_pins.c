@@ -23,12 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum err_code no_memory(struct store *store, struct err *err)
-{
-    store->has_failed = true;
-    return err_set(err, ERR_NO_MEMORY, "no memory for a pin");
-}
-
 static bool is_of(const struct row_cache_pin_layer *pinned, const struct row_cache_layer *layer)
 {
     return strcmp(pinned->layer.id, layer->id) == 0 &&
@@ -83,8 +77,7 @@ static bool next_touching(const struct keeping *k, uint64_t revision_max, size_t
     for (; *at < cache->pending_count; ++*at) {
         const struct row_cache_pending *row = &cache->pending[*at];
 
-        if (!row->is_of_polygons && strcmp(row->layer, k->layer->id) == 0 &&
-            strcmp(row->locale, k->layer->locale) == 0 &&
+        if (!row->is_of_polygons && row_cache_is_of(row, k->layer) &&
             row_cache_touches(&k->layer->spec, row, k->tx, k->ty))
             return row->revision <= revision_max;
     }
@@ -95,10 +88,12 @@ static bool next_touching(const struct keeping *k, uint64_t revision_max, size_t
 static enum err_code read_tile(struct keeping *k, struct err *err)
 {
     size_t bytes;
-    sqlite3_stmt *read = store_statement(
+    sqlite3_stmt *read = store_ask(
         k->store,
         "SELECT number, rev, codec = 0 AND crc = row_crc(locale, layer, ty, tx, rev, codec, data), "
         "data FROM tile WHERE locale = ?1 AND layer = ?2 AND ty = ?3 AND tx = ?4",
+        SQL_VALUES(sql_text(k->layer->locale), sql_text(k->layer->id), sql_integer(k->ty),
+                   sql_integer(k->tx)),
         err);
     int rc;
 
@@ -108,11 +103,7 @@ static enum err_code read_tile(struct keeping *k, struct err *err)
     bytes = (size_t)k->cols * k->rows * sizeof *k->samples_m;
     k->samples_m = malloc(bytes);
     if (!k->samples_m)
-        return no_memory(k->store, err);
-    sqlite3_bind_text(read, 1, k->layer->locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(read, 2, k->layer->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(read, 3, k->ty);
-    sqlite3_bind_int64(read, 4, k->tx);
+        return store_no_memory(k->store, "a pin", err);
     rc = sqlite3_step(read);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return store_write_error(k->store, rc, "a tile cannot be read", err);
@@ -142,39 +133,22 @@ static enum err_code read_tile(struct keeping *k, struct err *err)
 
 static enum err_code keep_row(const struct keeping *k, struct err *err)
 {
-    sqlite3_stmt *copy = store_statement(
-        k->store,
-        "INSERT INTO kept_tile SELECT NULL, locale, layer, ty, tx, rev, codec, crc, data "
-        "FROM tile WHERE number = ?1",
-        err);
-
-    if (!copy)
-        return err->code;
-    sqlite3_bind_int64(copy, 1, k->number);
-    return store_run(k->store, copy, "cannot keep a tile", err);
+    return store_exec(k->store,
+                      "INSERT INTO kept_tile SELECT NULL, locale, layer, ty, tx, rev, codec, crc, "
+                      "data FROM tile WHERE number = ?1",
+                      SQL_VALUES(sql_integer((uint64_t)k->number)), "cannot keep a tile", err);
 }
 
 static enum err_code keep_samples(const struct keeping *k, uint64_t revision, struct err *err)
 {
-    sqlite3_stmt *write =
-        store_statement(k->store,
-                        "INSERT INTO kept_tile VALUES (NULL, ?1, ?2, ?3, ?4, ?5, 0, "
-                        "row_crc(?1, ?2, ?3, ?4, ?5, 0, ?6), ?6)",
-                        err);
-    enum err_code code;
-
-    if (!write)
-        return err->code;
-    sqlite3_bind_text(write, 1, k->layer->locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 2, k->layer->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(write, 3, k->ty);
-    sqlite3_bind_int64(write, 4, k->tx);
-    sqlite3_bind_int64(write, 5, (int64_t)revision);
-    sqlite3_bind_blob64(write, 6, k->samples_m, (uint64_t)k->cols * k->rows * sizeof *k->samples_m,
-                        SQLITE_STATIC);
-    code = store_run(k->store, write, "cannot keep a tile", err);
-    sqlite3_clear_bindings(write);
-    return code;
+    return store_exec(
+        k->store,
+        "INSERT INTO kept_tile VALUES (NULL, ?1, ?2, ?3, ?4, ?5, 0, "
+        "row_crc(?1, ?2, ?3, ?4, ?5, 0, ?6), ?6)",
+        SQL_VALUES(sql_text(k->layer->locale), sql_text(k->layer->id), sql_integer(k->ty),
+                   sql_integer(k->tx), sql_integer(revision),
+                   sql_blob(k->samples_m, (uint64_t)k->cols * k->rows * sizeof *k->samples_m)),
+        "cannot keep a tile", err);
 }
 
 /* Applies the logged samples up to a revision; *any: there were some. */
@@ -236,7 +210,7 @@ enum err_code pins_keep_tile(struct store *store, const struct row_cache_layer *
     if (count == 0)
         return ERR_OK;
     if (!pins)
-        return no_memory(store, err);
+        return store_no_memory(store, "a pin", err);
     keep(&k, pins, count, next, err);
     free(k.samples_m);
     free(pins);
@@ -290,27 +264,9 @@ enum err_code pins_write_layer(struct store *store, const struct row_cache_pin_l
 
 enum err_code pins_write_count(struct store *store, struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
-        store, "UPDATE pinned SET pins = ?1, crc = row_crc(1, ?1) WHERE id = 1", err);
-
-    if (!write)
-        return err->code;
-    sqlite3_bind_int64(write, 1, (int64_t)store->cache.pin_count);
-    return store_run(store, write, "cannot write the table pinned", err);
-}
-
-/* Runs a statement of a locale and, where it has a ?2, a pin. */
-static enum err_code run_on_pin(struct store *store, const char *sql, const char *locale,
-                                const char *name, struct err *err)
-{
-    sqlite3_stmt *run = store_statement(store, sql, err);
-
-    if (!run)
-        return err->code;
-    sqlite3_bind_text(run, 1, locale, -1, SQLITE_STATIC);
-    if (name)
-        sqlite3_bind_text(run, 2, name, -1, SQLITE_STATIC);
-    return store_run(store, run, "cannot remove a pin", err);
+    return store_exec(store, "UPDATE pinned SET pins = ?1, crc = row_crc(1, ?1) WHERE id = 1",
+                      SQL_VALUES(sql_integer(store->cache.pin_count)),
+                      "cannot write the table pinned", err);
 }
 
 struct row_cache_pin *pins_find(struct row_cache *cache, const char *locale, const char *name)
@@ -373,12 +329,15 @@ static void forget(struct store *store, const char *locale, const char *name)
 
 enum err_code pins_drop(struct store *store, const char *locale, const char *name, struct err *err)
 {
+    const struct sql_value *pin = SQL_VALUES(sql_text(locale), sql_text(name));
+
     forget(store, locale, name);
-    if (run_on_pin(store, "DELETE FROM pin WHERE locale = ?1 AND name = ?2", locale, name, err) ||
-        run_on_pin(store, "DELETE FROM pin_layer WHERE locale = ?1 AND pin = ?2", locale, name,
-                   err) ||
-        run_on_pin(store, "DELETE FROM kept_tile AS k WHERE k.locale = ?1 AND NOT " NEEDED, locale,
-                   NULL, err))
+    if (store_exec(store, "DELETE FROM pin WHERE locale = ?1 AND name = ?2", pin,
+                   "cannot remove a pin", err) ||
+        store_exec(store, "DELETE FROM pin_layer WHERE locale = ?1 AND pin = ?2", pin,
+                   "cannot remove a pin", err) ||
+        store_exec(store, "DELETE FROM kept_tile AS k WHERE k.locale = ?1 AND NOT " NEEDED,
+                   SQL_VALUES(sql_text(locale)), "cannot remove a pin", err))
         return err->code;
     return pins_write_count(store, err);
 }
@@ -413,7 +372,7 @@ static enum err_code put_layer(struct store *store, const char *name, uint64_t r
     struct row_cache_pin_layer *pinned = row_cache_add_pin_layer(&store->cache);
 
     if (!pinned)
-        return no_memory(store, err);
+        return store_no_memory(store, "a pin", err);
     snprintf(pinned->pin, sizeof pinned->pin, "%s", name);
     pinned->revision = revision;
     pinned->layer = *layer;
@@ -442,7 +401,7 @@ enum err_code store_put_pin(struct store *store, const char *locale_id, const ch
         return err->code;
     pin = row_cache_add_pin(cache);
     if (!pin)
-        return no_memory(store, err);
+        return store_no_memory(store, "a pin", err);
     snprintf(pin->name, sizeof pin->name, "%s", name);
     pin->value = locale->row;
     pin->value.transform_seq = transform_seq;
@@ -461,20 +420,6 @@ static bool has_same_files(const struct row_cache_layer *a, const struct row_cac
 {
     return memcmp(a->mesh, b->mesh, sizeof a->mesh) == 0 &&
            memcmp(a->polygons, b->polygons, sizeof a->polygons) == 0;
-}
-
-static bool has_logged_edits(const struct row_cache *cache,
-                             const struct row_cache_pin_layer *pinned)
-{
-    for (size_t i = 0; i < cache->pending_count; i++) {
-        const struct row_cache_pending *row = &cache->pending[i];
-
-        if (row->is_of_polygons && row->revision <= pinned->revision &&
-            strcmp(row->layer, pinned->layer.id) == 0 &&
-            strcmp(row->locale, pinned->layer.locale) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* Writes the mesh of a pin, made of its files and the logged edits, to files of its own. */
@@ -514,7 +459,7 @@ enum err_code pins_keep_mesh(struct store *store, const struct row_cache_layer *
         if (revision != 0 && pinned->revision >= revision) {
             memcpy(pinned->layer.mesh, now->mesh, sizeof now->mesh);
             memcpy(pinned->layer.polygons, now->polygons, sizeof now->polygons);
-        } else if (!has_logged_edits(cache, pinned)) {
+        } else if (!meshes_are_logged(cache, &pinned->layer, 0, pinned->revision)) {
             continue;
         } else if (save_mesh(store, pinned, err)) {
             return err->code;
@@ -549,29 +494,24 @@ enum err_code pins_keep_layer(struct store *store, const struct row_cache_layer 
 
 /* ---- check ---------------------------------------------------------------------------------- */
 
-enum err_code pins_check(struct store *store,
-                         void (*report)(void *context, const char *locale, const char *message),
-                         void *context, struct err *err)
+enum err_code pins_check(struct store *store, store_report report, void *context, struct err *err)
 {
     static const char sql[] = "SELECT count(*) FROM kept_tile AS k WHERE NOT " NEEDED;
-    sqlite3_stmt *row = NULL;
-    char message[160];
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(store->db, sql, NULL);
+    long long unneeded = rows_next(&rows) ? sqlite3_column_int64(rows.row, 0) : 0;
+    int rc = rows_close(&rows);
+    char message[160] = "";
 
     err->code = ERR_OK;
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(row);
-    if (rc == SQLITE_ROW && sqlite3_column_int64(row, 0) > 0) {
+    if (unneeded > 0)
         snprintf(message, sizeof message, "table kept_tile: no pin needs %lld of its tiles",
-                 (long long)sqlite3_column_int64(row, 0));
-        report(context, "", message);
-    } else if ((rc & 0xff) == SQLITE_NOMEM) {
+                 unneeded);
+    else if ((rc & 0xff) == SQLITE_NOMEM)
         err_set(err, ERR_NO_MEMORY, "no memory to check the tiles of pins");
-    } else if (rc != SQLITE_ROW) {
+    else if (rc != SQLITE_ROW)
         snprintf(message, sizeof message, "table kept_tile cannot be read: %.80s",
                  sqlite3_errstr(rc));
+    if (message[0])
         report(context, "", message);
-    }
-    sqlite3_finalize(row);
     return err->code;
 }

@@ -20,20 +20,14 @@ enum { YAW_NUMBERS = 4 }; /* of a row */
 static enum err_code put_row(struct store *store, const char *locale, const char *layer,
                              const double *pose, size_t numbers, uint64_t seq, struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
+    return store_exec(
         store,
         "INSERT INTO pose VALUES (?1, ?2, ?3, ?4, row_crc(?1, ?2, ?3, ?4)) ON CONFLICT (locale, "
         "layer) DO UPDATE SET pose = excluded.pose, seq = excluded.seq, crc = excluded.crc "
         "WHERE crc <> excluded.crc OR seq <> excluded.seq OR pose <> excluded.pose",
-        err);
-
-    if (!write)
-        return err->code;
-    sqlite3_bind_text(write, 1, locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 2, layer, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(write, 3, pose, (int)(numbers * sizeof *pose), SQLITE_STATIC);
-    sqlite3_bind_int64(write, 4, (int64_t)seq);
-    return store_run(store, write, "cannot write a pose", err);
+        SQL_VALUES(sql_text(locale), sql_text(layer), sql_blob(pose, numbers * sizeof *pose),
+                   sql_integer(seq)),
+        "cannot write a pose", err);
 }
 
 size_t pose_numbers(const struct store_pose *pose, double numbers[POSE_NUMBERS_MAX])
@@ -71,25 +65,15 @@ enum err_code store_put_transform_seq(struct store *store, const char *locale, u
 enum err_code store_drop_pose(struct store *store, const char *locale, const char *layer,
                               struct err *err)
 {
-    sqlite3_stmt *drop =
-        store_statement(store, "DELETE FROM pose WHERE locale = ?1 AND layer = ?2", err);
-
     CHECK(store->is_in_transaction && !store->has_failed);
-    if (!drop)
-        return err->code;
-    sqlite3_bind_text(drop, 1, locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(drop, 2, layer, -1, SQLITE_STATIC);
-    return store_run(store, drop, "cannot remove a pose", err);
+    return store_exec(store, "DELETE FROM pose WHERE locale = ?1 AND layer = ?2",
+                      SQL_VALUES(sql_text(locale), sql_text(layer)), "cannot remove a pose", err);
 }
 
 enum err_code poses_drop_locale(struct store *store, const char *locale, struct err *err)
 {
-    sqlite3_stmt *drop = store_statement(store, "DELETE FROM pose WHERE locale = ?1", err);
-
-    if (!drop)
-        return err->code;
-    sqlite3_bind_text(drop, 1, locale, -1, SQLITE_STATIC);
-    return store_run(store, drop, "cannot remove poses", err);
+    return store_exec(store, "DELETE FROM pose WHERE locale = ?1", SQL_VALUES(sql_text(locale)),
+                      "cannot remove poses", err);
 }
 
 /* ---- load ------------------------------------------------------------------------------------ */
@@ -143,24 +127,21 @@ enum err_code poses_load(struct store *store, const char *locale, uint64_t *tran
 {
     static const char sql[] = "SELECT layer, pose, seq, crc = row_crc(locale, layer, pose, seq) "
                               "FROM pose WHERE locale = ?1";
-    sqlite3_stmt *row = NULL;
+    struct rows rows = rows_open(store->db, sql, SQL_VALUES(sql_text(locale)));
     char id[STORE_ID_MAX + 1], clean[STORE_ID_MAX + 1];
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    int rc;
 
     *err = (struct err){0};
     *transform_seq = 0;
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(row, 1, locale, -1, SQLITE_STATIC);
-        while ((rc = sqlite3_step(row)) == SQLITE_ROW)
-            if (!take_row(row, transform_seq, layers, count, id, sizeof id) && !err->code) {
-                store_clean(id, clean, sizeof clean);
-                err_set(err, ERR_DAMAGED, "locale %s, layer %s: its pose is damaged (checksum)",
-                        locale, clean);
-            }
-    }
+    while (rows_next(&rows))
+        if (!take_row(rows.row, transform_seq, layers, count, id, sizeof id) && !err->code) {
+            store_clean(id, clean, sizeof clean);
+            err_set(err, ERR_DAMAGED, "locale %s, layer %s: its pose is damaged (checksum)", locale,
+                    clean);
+        }
+    rc = rows_close(&rows);
     if (rc != SQLITE_DONE && !err->code)
         store_sqlite_error(store, store->db, rc, false, "poses cannot be read", err);
-    sqlite3_finalize(row);
     return err->code;
 }
 
@@ -168,12 +149,9 @@ long poses_without_locale(struct store *store)
 {
     static const char sql[] = "SELECT count(*) FROM pose WHERE locale NOT IN "
                               "(SELECT id FROM locale WHERE is_deleted = 0)";
-    sqlite3_stmt *row = NULL;
-    long count = -1;
+    struct rows rows = rows_open(store->db, sql, NULL);
+    long count = rows_next(&rows) ? (long)sqlite3_column_int64(rows.row, 0) : -1;
 
-    if (sqlite3_prepare_v2(store->db, sql, -1, &row, NULL) == SQLITE_OK &&
-        sqlite3_step(row) == SQLITE_ROW)
-        count = (long)sqlite3_column_int64(row, 0);
-    sqlite3_finalize(row);
+    rows_close(&rows);
     return count;
 }

@@ -13,8 +13,10 @@
  */
 #include "store/store_data.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,22 +47,6 @@ bool column_bytes(sqlite3_stmt *row, int column, void *bytes, size_t length)
 }
 
 /* ---- arrays --------------------------------------------------------------------------------- */
-
-/* Room for one more item of `bytes`; false without memory. */
-static bool reserve(void **items, size_t count, size_t *room, size_t bytes)
-{
-    size_t more = *room ? 2 * *room : 16;
-    void *grown;
-
-    if (count < *room)
-        return true;
-    grown = realloc(*items, more * bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = more;
-    return true;
-}
 
 void row_cache_free(struct row_cache *cache)
 {
@@ -150,10 +136,9 @@ struct row_cache_locale *row_cache_add_locale(struct row_cache *cache, const cha
     struct row_cache_locale *locale = NULL;
     void *items = cache->locales;
 
-    if (reserve(&items, cache->locale_count, &cache->locale_room, sizeof locale))
-        cache->locales = items;
-    else
+    if (!array_reserve(&items, &cache->locale_room, cache->locale_count + 1, sizeof locale))
         return NULL;
+    cache->locales = items;
     if (reserve_chains(cache))
         locale = calloc(1, sizeof *locale);
     if (!locale)
@@ -187,7 +172,7 @@ struct row_cache_pin *row_cache_add_pin(struct row_cache *cache)
 {
     void *items = cache->pins;
 
-    if (!reserve(&items, cache->pin_count, &cache->pin_room, sizeof *cache->pins))
+    if (!array_reserve(&items, &cache->pin_room, cache->pin_count + 1, sizeof *cache->pins))
         return NULL;
     cache->pins = items;
     memset(&cache->pins[cache->pin_count], 0, sizeof *cache->pins);
@@ -198,7 +183,8 @@ struct row_cache_pin_layer *row_cache_add_pin_layer(struct row_cache *cache)
 {
     void *items = cache->pin_layers;
 
-    if (!reserve(&items, cache->pin_layer_count, &cache->pin_layer_room, sizeof *cache->pin_layers))
+    if (!array_reserve(&items, &cache->pin_layer_room, cache->pin_layer_count + 1,
+                       sizeof *cache->pin_layers))
         return NULL;
     cache->pin_layers = items;
     memset(&cache->pin_layers[cache->pin_layer_count], 0, sizeof *cache->pin_layers);
@@ -269,6 +255,11 @@ static bool is_inside(const struct heightfield_spec *spec, const struct sample_r
            rect->row <= spec->rows - rect->rows;
 }
 
+bool row_cache_is_of(const struct row_cache_pending *row, const struct row_cache_layer *layer)
+{
+    return strcmp(row->layer, layer->id) == 0 && strcmp(row->locale, layer->locale) == 0;
+}
+
 bool row_cache_touches(const struct heightfield_spec *spec, const struct row_cache_pending *row,
                        uint32_t tx, uint32_t ty)
 {
@@ -317,7 +308,7 @@ enum err_code row_cache_add_pending(struct row_cache *cache,
                        "locale %s, revision %llu: the log has %s that its layer %s has not",
                        pending->locale, (unsigned long long)pending->revision,
                        pending->is_of_polygons ? "polygons" : "samples", pending->layer);
-    if (!reserve(&items, cache->pending_count, &cache->pending_room, sizeof *pending))
+    if (!array_reserve(&items, &cache->pending_room, cache->pending_count + 1, sizeof *pending))
         return err_set(err, ERR_NO_MEMORY, "no memory for the log");
     cache->pending = items;
     if (!pending->is_of_polygons && row_cache_mark_behind(cache, layer, &pending->rect, err))
@@ -334,7 +325,7 @@ enum err_code row_cache_add_pending(struct row_cache *cache,
 
 struct reading {
     struct store *store;
-    row_cache_damage damage; /* NULL: damage is an error */
+    store_report damage; /* NULL: damage is an error */
     void *context;
     struct err *err;
     bool has_store; /* the row of the table store is there */
@@ -344,9 +335,17 @@ struct reading {
  * Reports damage of a locale, or sets the error. "": an unknown locale; a missing one is named only
  * by an intact row. False ends the reading.
  */
-static bool report(struct reading *r, const char *locale, const char *what)
+static bool report(struct reading *r, const char *locale, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool report(struct reading *r, const char *locale, const char *format, ...)
 {
     struct row_cache_locale *of = row_cache_locale(&r->store->cache, locale);
+    char what[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
 
     if (of)
         of->is_damaged = true;
@@ -379,7 +378,7 @@ static bool read_manifest(sqlite3_stmt *row, int at, struct store_locale *v)
 
 static bool read_locale(struct reading *r, sqlite3_stmt *row)
 {
-    char id[STORE_ID_MAX + 1], what[160];
+    char id[STORE_ID_MAX + 1];
     struct row_cache_locale *locale;
     struct store_locale *v;
     bool is_good = column_text(row, 0, id, sizeof id);
@@ -402,8 +401,7 @@ static bool read_locale(struct reading *r, sqlite3_stmt *row)
     v->origin_revision = (uint64_t)sqlite3_column_int64(row, 15);
     if (is_good && sqlite3_column_int(row, 16) == 1)
         return true;
-    snprintf(what, sizeof what, "locale %s: its row is damaged (checksum)", id);
-    return report(r, id, what);
+    return report(r, id, "locale %s: its row is damaged (checksum)", id);
 }
 
 #define LOCALE_VALUES                                                                              \
@@ -452,19 +450,18 @@ static bool read_layer_values(sqlite3_stmt *row, struct row_cache_layer *layer)
 static bool read_layer(struct reading *r, sqlite3_stmt *row)
 {
     struct row_cache *cache = &r->store->cache;
-    char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1], what[224];
+    char locale[STORE_ID_MAX + 1], id[STORE_ID_MAX + 1];
     bool is_good = column_text(row, 0, locale, sizeof locale) && column_text(row, 1, id, sizeof id);
     struct row_cache_layer read = {.position = 0}, *layer;
 
     if (!is_good || !read_layer_values(row, &read) || !read_base(row, 12, &read) ||
         sqlite3_column_int(row, 15) != 1) {
-        snprintf(what, sizeof what, "locale %s, layer %s: its row is damaged (checksum)", locale,
-                 is_good ? id : "?");
-        return report(r, row_cache_locale(cache, locale) ? locale : "", what);
+        return report(r, row_cache_locale(cache, locale) ? locale : "",
+                      "locale %s, layer %s: its row is damaged (checksum)", locale,
+                      is_good ? id : "?");
     }
     if (!row_cache_locale(cache, locale)) {
-        snprintf(what, sizeof what, "locale %s is not there, but its layer %s is", locale, id);
-        return report(r, locale, what);
+        return report(r, locale, "locale %s is not there, but its layer %s is", locale, id);
     }
     layer = row_cache_add_layer(cache, locale, id);
     if (!layer) {
@@ -487,7 +484,6 @@ static bool read_pin(struct reading *r, sqlite3_stmt *row)
     struct row_cache_pin *pin = row_cache_add_pin(cache);
     const struct row_cache_locale *locale;
     bool is_good;
-    char what[224];
 
     if (!pin) {
         err_set(r->err, ERR_NO_MEMORY, "no memory for a pin");
@@ -503,8 +499,8 @@ static bool read_pin(struct reading *r, sqlite3_stmt *row)
     if (is_good && locale && (!locale->row.is_deleted || base_is(pin)) &&
         pin->value.revision <= locale->row.revision)
         return true;
-    snprintf(what, sizeof what, "locale %s: its pin %s is damaged", pin->value.id, pin->name);
-    return report(r, locale ? pin->value.id : "", what);
+    return report(r, locale ? pin->value.id : "", "locale %s: its pin %s is damaged", pin->value.id,
+                  pin->name);
 }
 
 static bool read_pin_layer(struct reading *r, sqlite3_stmt *row)
@@ -513,7 +509,6 @@ static bool read_pin_layer(struct reading *r, sqlite3_stmt *row)
     struct row_cache_pin_layer *pinned = row_cache_add_pin_layer(cache);
     const struct row_cache_pin *pin = NULL;
     bool is_good;
-    char what[256];
 
     if (!pinned) {
         err_set(r->err, ERR_NO_MEMORY, "no memory for a pin");
@@ -533,17 +528,15 @@ static bool read_pin_layer(struct reading *r, sqlite3_stmt *row)
         pinned->revision = pin->value.revision;
         return true;
     }
-    snprintf(what, sizeof what, "locale %s: layer %s of its pin %s is damaged",
-             pinned->layer.locale, pinned->layer.id, pinned->pin);
-    cache->pin_layer_count--;
+    cache->pin_layer_count--; /* its values are still there */
     return report(r, row_cache_locale(cache, pinned->layer.locale) ? pinned->layer.locale : "",
-                  what);
+                  "locale %s: layer %s of its pin %s is damaged", pinned->layer.locale,
+                  pinned->layer.id, pinned->pin);
 }
 
 static bool read_pinned(struct reading *r, sqlite3_stmt *row)
 {
     const struct row_cache *cache = &r->store->cache;
-    char what[224];
 
     if (sqlite3_column_int(row, 1) != 1 ||
         (uint64_t)sqlite3_column_int64(row, 0) != cache->pin_count)
@@ -557,9 +550,8 @@ static bool read_pinned(struct reading *r, sqlite3_stmt *row)
                      strcmp(cache->pin_layers[k].layer.locale, pin->value.id) == 0;
         if (count == pin->layers)
             continue;
-        snprintf(what, sizeof what, "locale %s, pin %s: %u layers are there of %u", pin->value.id,
-                 pin->name, count, pin->layers);
-        if (!report(r, pin->value.id, what))
+        if (!report(r, pin->value.id, "locale %s, pin %s: %u layers are there of %u", pin->value.id,
+                    pin->name, count, pin->layers))
             return false;
     }
     return true;
@@ -601,30 +593,20 @@ static bool read_store(struct reading *r, sqlite3_stmt *row)
 static bool read_table(struct reading *r, const char *table, const char *sql,
                        bool (*read)(struct reading *r, sqlite3_stmt *row))
 {
-    sqlite3_stmt *row = NULL;
-    char what[160];
+    struct rows rows = rows_open(r->store->db, sql, NULL);
     bool goes_on = true;
-    int rc = sqlite3_prepare_v2(r->store->db, sql, -1, &row, NULL);
+    int rc;
 
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        rc = sqlite3_step(row);
-        if (rc != SQLITE_ROW)
-            break;
-        goes_on = read(r, row);
-        if (!goes_on)
-            break;
+    while (goes_on && rows_next(&rows))
+        goes_on = read(r, rows.row);
+    rc = rows_close(&rows);
+    if (!goes_on || rc == SQLITE_DONE)
+        return goes_on;
+    if ((rc & 0xff) == SQLITE_NOMEM) {
+        err_set(r->err, ERR_NO_MEMORY, "no memory to read table %s", table);
+        return false;
     }
-    if (goes_on && rc != SQLITE_DONE) {
-        snprintf(what, sizeof what, "table %s cannot be read: %.80s", table, sqlite3_errstr(rc));
-        if ((rc & 0xff) == SQLITE_NOMEM) {
-            err_set(r->err, ERR_NO_MEMORY, "no memory to read table %s", table);
-            goes_on = false;
-        } else {
-            goes_on = report(r, "", what);
-        }
-    }
-    sqlite3_finalize(row);
-    return goes_on;
+    return report(r, "", "table %s cannot be read: %.80s", table, sqlite3_errstr(rc));
 }
 
 static bool read_pins(struct reading *r)
@@ -659,7 +641,6 @@ static void count_names(struct row_cache *cache)
 static bool count_layers(struct reading *r)
 {
     struct row_cache *cache = &r->store->cache;
-    char what[160];
 
     for (size_t i = 0; i < cache->locale_count; i++) {
         struct row_cache_locale *locale = cache->locales[i];
@@ -669,15 +650,14 @@ static bool count_layers(struct reading *r)
             count++;
         if (count == locale->layers || locale->is_damaged)
             continue;
-        snprintf(what, sizeof what, "locale %s: %u layers are there of %u", locale->row.id, count,
-                 locale->layers);
-        if (!report(r, locale->row.id, what))
+        if (!report(r, locale->row.id, "locale %s: %u layers are there of %u", locale->row.id,
+                    count, locale->layers))
             return false;
     }
     return true;
 }
 
-enum err_code row_cache_load(struct store *store, row_cache_damage damage, void *context,
+enum err_code row_cache_load(struct store *store, store_report damage, void *context,
                              struct err *err)
 {
     struct reading r = {store, damage, context, err, false};
@@ -725,15 +705,10 @@ enum err_code row_cache_load(struct store *store, row_cache_damage damage, void 
 
 enum err_code row_cache_write_store(struct store *store, struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
+    return store_exec(
         store, "UPDATE store SET locales = ?1, models = ?2, crc = row_crc(1, ?1, ?2) WHERE id = 1",
-        err);
-
-    if (!write)
-        return err->code;
-    sqlite3_bind_int64(write, 1, (int64_t)store->cache.locale_count);
-    sqlite3_bind_int64(write, 2, (int64_t)store->cache.models);
-    return store_run(store, write, "cannot write the table store", err);
+        SQL_VALUES(sql_integer(store->cache.locale_count), sql_integer(store->cache.models)),
+        "cannot write the table store", err);
 }
 
 void bind_manifest(sqlite3_stmt *write, int at, const struct store_locale *v)

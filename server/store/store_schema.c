@@ -258,15 +258,10 @@ static enum err_code make_database(struct store *store, struct err *err)
 
 static int pragma_integer(sqlite3 *db, const char *sql, int64_t *out)
 {
-    sqlite3_stmt *row;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+    struct rows rows = rows_open(db, sql, NULL);
 
-    if (rc != SQLITE_OK)
-        return rc;
-    rc = sqlite3_step(row);
-    *out = rc == SQLITE_ROW ? sqlite3_column_int64(row, 0) : 0;
-    sqlite3_finalize(row);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+    *out = rows_next(&rows) ? sqlite3_column_int64(rows.row, 0) : 0;
+    return rows_close(&rows) == SQLITE_ROW ? SQLITE_OK : rows.rc;
 }
 
 /* The checksum of all declarations, except tables of ANALYZE. */
@@ -343,18 +338,14 @@ static enum err_code migrate(struct store *store, struct err *err)
 
 static enum err_code set_wal(struct store *store, struct err *err)
 {
-    sqlite3_stmt *row;
-    int rc = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode=WAL", -1, &row, NULL);
-    bool is_wal = false;
+    struct rows rows = rows_open(store->db, "PRAGMA journal_mode=WAL", NULL);
+    bool is_wal =
+        rows_next(&rows) && strcmp((const char *)sqlite3_column_text(rows.row, 0), "wal") == 0;
+    int rc = rows_close(&rows);
 
-    if (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        is_wal = strcmp((const char *)sqlite3_column_text(row, 0), "wal") == 0;
-        rc = SQLITE_OK;
-    }
-    sqlite3_finalize(row);
-    if (rc == SQLITE_OK && !is_wal)
+    if (rc == SQLITE_ROW && !is_wal)
         rc = SQLITE_CANTOPEN;
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_ROW)
         return store_sqlite_error(store, store->db, rc, false, "cannot use a WAL", err);
     return ERR_OK;
 }

@@ -17,29 +17,21 @@
 
 enum err_code store_put_shell(struct store *store, const struct store_shell *shell, struct err *err)
 {
-    sqlite3_stmt *older, *write;
+    const struct sql_value model = sql_blob(shell->model, sizeof shell->model);
+    const struct sql_value version = sql_integer(shell->version);
 
     CHECK(store->is_in_transaction && !store->has_failed);
-    older = store_statement(store, "DELETE FROM shell WHERE model = ?1 AND version <> ?2", err);
-    if (!older)
+    if (store_exec(store, "DELETE FROM shell WHERE model = ?1 AND version <> ?2",
+                   SQL_VALUES(model, version), "cannot delete older shells", err))
         return err->code;
-    sqlite3_bind_blob(older, 1, shell->model, sizeof shell->model, SQLITE_STATIC);
-    sqlite3_bind_int64(older, 2, shell->version);
-    if (store_run(store, older, "cannot delete older shells", err))
-        return err->code;
-    write = store_statement(store,
-                            "INSERT INTO shell SELECT NULL, ?1, ?2, ?3, row_crc(?1, ?2, ?3, ?4), "
-                            "?4 WHERE EXISTS (SELECT 1 FROM model WHERE hash = ?1) "
-                            "ON CONFLICT (model, version, radius_um) DO UPDATE SET "
-                            "crc = excluded.crc, data = excluded.data",
-                            err);
-    if (!write)
-        return err->code;
-    sqlite3_bind_blob(write, 1, shell->model, sizeof shell->model, SQLITE_STATIC);
-    sqlite3_bind_int64(write, 2, shell->version);
-    sqlite3_bind_int64(write, 3, shell->radius_um);
-    sqlite3_bind_blob64(write, 4, shell->bytes, shell->length, SQLITE_STATIC);
-    return store_run(store, write, "cannot write a shell", err);
+    return store_exec(store,
+                      "INSERT INTO shell SELECT NULL, ?1, ?2, ?3, row_crc(?1, ?2, ?3, ?4), "
+                      "?4 WHERE EXISTS (SELECT 1 FROM model WHERE hash = ?1) "
+                      "ON CONFLICT (model, version, radius_um) DO UPDATE SET "
+                      "crc = excluded.crc, data = excluded.data",
+                      SQL_VALUES(model, version, sql_integer(shell->radius_um),
+                                 sql_blob(shell->bytes, shell->length)),
+                      "cannot write a shell", err);
 }
 
 static enum err_code find(struct store *store, sqlite3 *db, const struct store_shell *key,
@@ -47,18 +39,16 @@ static enum err_code find(struct store *store, sqlite3 *db, const struct store_s
 {
     static const char sql[] = "SELECT crc = row_crc(model, version, radius_um, data), data "
                               "FROM shell WHERE model = ?1 AND version = ?2 AND radius_um = ?3";
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &row, NULL);
+    struct rows rows =
+        rows_open(db, sql,
+                  SQL_VALUES(sql_blob(key->model, sizeof key->model), sql_integer(key->version),
+                             sql_integer(key->radius_um)));
+    sqlite3_stmt *row = rows.row;
+    bool is_there = rows_next(&rows);
 
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_blob(row, 1, key->model, sizeof key->model, SQLITE_STATIC);
-        sqlite3_bind_int64(row, 2, key->version);
-        sqlite3_bind_int64(row, 3, key->radius_um);
-        rc = sqlite3_step(row);
-    }
-    if (rc == SQLITE_ROW && sqlite3_column_int(row, 0) != 1) {
+    if (is_there && sqlite3_column_int(row, 0) != 1) {
         err_set(err, ERR_DAMAGED, "a kept shell is damaged (checksum)");
-    } else if (rc == SQLITE_ROW) {
+    } else if (is_there) {
         size_t size = (size_t)sqlite3_column_bytes(row, 1);
 
         *bytes = malloc(size ? size : 1);
@@ -68,10 +58,10 @@ static enum err_code find(struct store *store, sqlite3 *db, const struct store_s
         } else {
             err_set(err, ERR_NO_MEMORY, "no memory for a shell");
         }
-    } else if (rc != SQLITE_DONE) {
-        store_sqlite_error(store, db, rc, false, "shells cannot be read", err);
+    } else if (rows.rc != SQLITE_DONE) {
+        store_sqlite_error(store, db, rows.rc, false, "shells cannot be read", err);
     }
-    sqlite3_finalize(row);
+    rows_close(&rows);
     return err->code;
 }
 
@@ -94,10 +84,8 @@ enum err_code store_find_shell(struct store *store, const struct store_shell *ke
 
 enum err_code shells_sweep(struct store *store, struct err *err)
 {
-    sqlite3_stmt *sweep = store_statement(
-        store, "DELETE FROM shell WHERE model NOT IN (SELECT hash FROM model)", err);
-
-    return sweep ? store_run(store, sweep, "cannot delete shells", err) : err->code;
+    return store_exec(store, "DELETE FROM shell WHERE model NOT IN (SELECT hash FROM model)", NULL,
+                      "cannot delete shells", err);
 }
 
 enum err_code shells_check(struct store *store, struct err *err)
@@ -105,17 +93,12 @@ enum err_code shells_check(struct store *store, struct err *err)
     static const char sql[] = "SELECT count(*) FROM shell WHERE crc IS NOT "
                               "row_crc(model, version, radius_um, data) OR "
                               "model NOT IN (SELECT hash FROM model)";
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
-    long long damaged = 0;
+    struct rows rows = rows_open(store->db, sql, NULL);
+    long long damaged = rows_next(&rows) ? sqlite3_column_int64(rows.row, 0) : 0;
+    int rc = rows_close(&rows);
 
     *err = (struct err){0};
-    if (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        damaged = sqlite3_column_int64(row, 0);
-        rc = SQLITE_OK;
-    }
-    sqlite3_finalize(row);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_ROW)
         return store_sqlite_error(store, store->db, rc, false, "shells cannot be read", err);
     if (damaged)
         return err_set(err, ERR_DAMAGED, "kept shells are damaged (checksum): %lld", damaged);

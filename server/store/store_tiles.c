@@ -162,25 +162,19 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
         "SELECT number, ty, tx, rev, codec, crc, length(data), 1 FROM kept_tile "
         "WHERE locale = ?1 AND layer = ?2 AND rev <= ?3 AND rev >= ?6 AND ty < ?4 "
         "AND tx < ?5 ORDER BY 4";
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(t->store->db, t->pin ? then : now, -1, &row, NULL);
+    const struct sql_value end = {.of = SQL_END};
+    struct rows rows = rows_open(
+        t->store->db, t->pin ? then : now,
+        SQL_VALUES(sql_text(t->layer->locale), sql_text(t->layer->id),
+                   t->pin ? sql_integer(t->revision_max) : end, sql_integer(t->layout.tile_rows),
+                   sql_integer(t->layout.tile_cols), sql_integer(t->layer->since)));
 
     *err = (struct err){0};
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(row, 1, t->layer->locale, -1, SQLITE_STATIC);
-        sqlite3_bind_text(row, 2, t->layer->id, -1, SQLITE_STATIC);
-        if (t->pin) {
-            sqlite3_bind_int64(row, 3, (int64_t)t->revision_max);
-            sqlite3_bind_int64(row, 4, t->layout.tile_rows);
-            sqlite3_bind_int64(row, 5, t->layout.tile_cols);
-            sqlite3_bind_int64(row, 6, (int64_t)t->layer->since);
-        }
-        while ((rc = sqlite3_step(row)) == SQLITE_ROW && take_row(t, row, err) == ERR_OK)
-            ;
-    }
-    if (!err->code && rc != SQLITE_DONE)
-        store_sqlite_error(t->store, t->store->db, rc, false, "tiles cannot be listed", err);
-    sqlite3_finalize(row);
+    while (rows_next(&rows) && take_row(t, rows.row, err) == ERR_OK)
+        continue;
+    if (!err->code && rows.rc != SQLITE_DONE)
+        store_sqlite_error(t->store, t->store->db, rows.rc, false, "tiles cannot be listed", err);
+    rows_close(&rows);
     if (err->code)
         return err->code;
     for (uint32_t ty = 0; ty < t->layout.tile_rows; ty++)
@@ -193,17 +187,16 @@ static enum err_code list_rows(struct tiles *t, struct err *err)
 enum err_code overlay_read(struct store *store, const struct row_cache_pending *pending,
                            struct overlay *out, struct err *err)
 {
-    sqlite3_stmt *row = store_statement(store,
-                                        "SELECT codec = 0 AND data_crc = "
-                                        "row_crc(sequence, codec, data), data FROM edit "
-                                        "WHERE sequence = ?1",
-                                        err);
+    sqlite3_stmt *row = store_ask(store,
+                                  "SELECT codec = 0 AND data_crc = "
+                                  "row_crc(sequence, codec, data), data FROM edit "
+                                  "WHERE sequence = ?1",
+                                  SQL_VALUES(sql_integer(pending->sequence)), err);
     size_t bytes = (size_t)pending->rect.cols * pending->rect.rows * sizeof(float);
     int rc;
 
     if (!row)
         return err->code;
-    sqlite3_bind_int64(row, 1, (int64_t)pending->sequence);
     rc = sqlite3_step(row);
     out->rect = pending->rect;
     out->revision = pending->revision;
@@ -222,13 +215,6 @@ enum err_code overlay_read(struct store *store, const struct row_cache_pending *
     return err->code;
 }
 
-static bool is_of_layer(const struct row_cache_pending *pending,
-                        const struct row_cache_layer *layer)
-{
-    return !pending->is_of_polygons && strcmp(pending->layer, layer->id) == 0 &&
-           strcmp(pending->locale, layer->locale) == 0;
-}
-
 static enum err_code read_overlays(struct tiles *t, struct err *err)
 {
     const struct row_cache *cache = &t->store->cache;
@@ -242,7 +228,8 @@ static enum err_code read_overlays(struct tiles *t, struct err *err)
     for (size_t i = 0; i < cache->pending_count && !err->code; i++) {
         const struct row_cache_pending *pending = &cache->pending[i];
 
-        if (is_of_layer(pending, t->layer) && pending->revision <= t->revision_max)
+        if (!pending->is_of_polygons && row_cache_is_of(pending, t->layer) &&
+            pending->revision <= t->revision_max)
             overlay_read(t->store, pending, &t->overlays[t->overlay_count++], err);
     }
     return err->code;
@@ -282,8 +269,8 @@ static void find_shared(struct tiles *t, bool *shared)
     for (size_t k = 0; k < cache->pending_count; k++) {
         const struct row_cache_pending *pending = &cache->pending[k];
 
-        if (!is_of_layer(pending, t->layer) || pending->revision <= older ||
-            pending->revision > newer)
+        if (pending->is_of_polygons || !row_cache_is_of(pending, t->layer) ||
+            pending->revision <= older || pending->revision > newer)
             continue;
         for (size_t i = 0; i < tiles; i++)
             shared[i] = shared[i] &&

@@ -19,12 +19,6 @@ static void expect_transaction(const struct store *store)
     CHECK(store->is_in_transaction && !store->has_failed);
 }
 
-static enum err_code no_memory(struct store *store, const char *what, struct err *err)
-{
-    store->has_failed = true;
-    return err_set(err, ERR_NO_MEMORY, "no memory for %s", what);
-}
-
 /* ---- tiles and layers ----------------------------------------------------------------------- */
 
 /* The tile's samples inside the field, without a gap: borrowed, or packed into *packed (malloc). */
@@ -50,30 +44,21 @@ enum err_code store_write_tile(struct store *store, const struct row_cache_layer
                                const struct heightfield *field, uint64_t revision, uint32_t tx,
                                uint32_t ty, struct err *err)
 {
-    sqlite3_stmt *write = store_statement(
-        store,
+    static const char sql[] =
         "INSERT INTO tile VALUES (NULL, ?1, ?2, ?3, ?4, ?5, 0, "
         "row_crc(?1, ?2, ?3, ?4, ?5, 0, ?6), ?6) ON CONFLICT (locale, layer, ty, tx) "
-        "DO UPDATE SET rev = excluded.rev, crc = excluded.crc, data = excluded.data",
-        err);
-    enum err_code code;
-    const float *samples;
+        "DO UPDATE SET rev = excluded.rev, crc = excluded.crc, data = excluded.data";
     float *packed;
     size_t bytes;
+    const float *samples = tile_pack(field, tx, ty, &bytes, &packed);
+    enum err_code code;
 
-    if (!write)
-        return err->code;
-    samples = tile_pack(field, tx, ty, &bytes, &packed);
     if (!samples)
-        return no_memory(store, "a tile", err);
-    sqlite3_bind_text(write, 1, layer->locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(write, 2, layer->id, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(write, 3, ty);
-    sqlite3_bind_int64(write, 4, tx);
-    sqlite3_bind_int64(write, 5, (int64_t)revision);
-    sqlite3_bind_blob64(write, 6, samples, bytes, SQLITE_STATIC);
-    code = store_run(store, write, "cannot write a tile", err);
-    sqlite3_clear_bindings(write);
+        return store_no_memory(store, "a tile", err);
+    code = store_exec(store, sql,
+                      SQL_VALUES(sql_text(layer->locale), sql_text(layer->id), sql_integer(ty),
+                                 sql_integer(tx), sql_integer(revision), sql_blob(samples, bytes)),
+                      "cannot write a tile", err);
     free(packed);
     return code;
 }
@@ -81,13 +66,7 @@ enum err_code store_write_tile(struct store *store, const struct row_cache_layer
 static enum err_code run_on_layer(struct store *store, const char *sql, const char *locale,
                                   const char *layer, const char *what, struct err *err)
 {
-    sqlite3_stmt *run = store_statement(store, sql, err);
-
-    if (!run)
-        return err->code;
-    sqlite3_bind_text(run, 1, locale, -1, SQLITE_STATIC);
-    sqlite3_bind_text(run, 2, layer, -1, SQLITE_STATIC);
-    return store_run(store, run, what, err);
+    return store_exec(store, sql, SQL_VALUES(sql_text(locale), sql_text(layer)), what, err);
 }
 
 #define DELETE_TILES "DELETE FROM tile WHERE locale = ?1 AND layer = ?2"
@@ -95,9 +74,7 @@ static enum err_code run_on_layer(struct store *store, const char *sql, const ch
 
 static bool is_of_layer(const void *context, const struct row_cache_pending *row)
 {
-    const struct row_cache_layer *layer = context;
-
-    return strcmp(row->locale, layer->locale) == 0 && strcmp(row->layer, layer->id) == 0;
+    return row_cache_is_of(row, context);
 }
 
 enum err_code store_drop_logged(struct store *store,
@@ -112,17 +89,13 @@ enum err_code store_drop_logged(struct store *store,
 
     for (size_t i = 0; i < cache->pending_count; i++) {
         const struct row_cache_pending row = cache->pending[i];
-        sqlite3_stmt *run;
 
         if (!is_gone(context, &row)) {
             cache->pending[kept++] = row;
             continue;
         }
-        run = store_statement(store, sql, err);
-        if (!run)
-            return err->code;
-        sqlite3_bind_int64(run, 1, (int64_t)row.sequence);
-        if (store_run(store, run, "cannot let go of logged samples", err))
+        if (store_exec(store, sql, SQL_VALUES(sql_integer(row.sequence)),
+                       "cannot let go of logged samples", err))
             return err->code;
         cache->pending_bytes -= row.bytes;
         if (row.is_left) {
@@ -228,7 +201,7 @@ static struct row_cache_layer *layer_slot(struct store *store, struct row_cache_
         return drop_contents(store, layer, err) ? NULL : layer;
     layer = row_cache_add_layer(&store->cache, locale->row.id, id);
     if (!layer) {
-        no_memory(store, "a layer", err);
+        store_no_memory(store, "a layer", err);
         return NULL;
     }
     locale->layers++;
@@ -283,7 +256,7 @@ enum err_code store_put_field(struct store *store, const char *locale, const cha
 
             if (heightfield_tile_serial(was, tx, ty) != heightfield_tile_serial(field, tx, ty) &&
                 row_cache_mark_behind(&store->cache, layer, &inner, err))
-                return no_memory(store, "a list of tiles", err);
+                return store_no_memory(store, "a list of tiles", err);
         }
     if (layer->behind && tiles_write_behind(store, layer, field, revision, false, err))
         return err->code;
@@ -345,7 +318,7 @@ enum err_code store_put_locale(struct store *store, const struct store_locale *p
     if (!locale) {
         locale = row_cache_add_locale(&store->cache, put->id);
         if (!locale)
-            return no_memory(store, "a locale", err);
+            return store_no_memory(store, "a locale", err);
         if (row_cache_write_store(store, err))
             return err->code;
     }
@@ -470,15 +443,15 @@ bool edit_row_read(sqlite3_stmt *row, struct store_edit *out)
 enum err_code store_find_op(struct store *store, const char *op_id, bool *found,
                             struct store_edit *out, struct err *err)
 {
-    sqlite3_stmt *row = store_statement(
-        store, "SELECT " EDIT_COLUMNS " FROM edit WHERE op_id = ?1 AND op_id IS NOT NULL", err);
+    sqlite3_stmt *row =
+        store_ask(store, "SELECT " EDIT_COLUMNS " FROM edit WHERE op_id = ?1 AND op_id IS NOT NULL",
+                  SQL_VALUES(sql_text(op_id)), err);
     char *answer = NULL;
     int rc;
 
     *found = false;
     if (!row)
         return err->code;
-    sqlite3_bind_text(row, 1, op_id, -1, SQLITE_STATIC);
     rc = sqlite3_step(row);
     if (rc == SQLITE_ROW && !edit_row_read(row, out)) {
         err_set(err, ERR_DAMAGED, "the log's row of op_id %s is damaged (checksum)", op_id);
@@ -506,14 +479,13 @@ enum err_code store_find_op(struct store *store, const char *op_id, bool *found,
 enum err_code store_find_deleted(struct store *store, const char *locale, uint64_t *revision,
                                  struct err *err)
 {
-    sqlite3_stmt *row =
-        store_statement(store, "SELECT revision FROM locale WHERE id = ?1 AND is_deleted", err);
+    sqlite3_stmt *row = store_ask(store, "SELECT revision FROM locale WHERE id = ?1 AND is_deleted",
+                                  SQL_VALUES(sql_text(locale)), err);
     int rc;
 
     *revision = 0;
     if (!row)
         return err->code;
-    sqlite3_bind_text(row, 1, locale, -1, SQLITE_STATIC);
     rc = sqlite3_step(row);
     if (rc == SQLITE_ROW)
         *revision = (uint64_t)sqlite3_column_int64(row, 0);
@@ -527,15 +499,14 @@ enum err_code store_find_deleted(struct store *store, const char *locale, uint64
 
 enum err_code store_put_model(struct store *store, const struct store_model *model, struct err *err)
 {
-    sqlite3_stmt *is_there = store_statement(store, "SELECT 1 FROM model WHERE id = ?1", err);
-    sqlite3_stmt *write;
+    sqlite3_stmt *is_there =
+        store_ask(store, "SELECT 1 FROM model WHERE id = ?1", SQL_VALUES(sql_text(model->id)), err);
     uint8_t hash[STORE_HASH_BYTES];
     int rc;
 
     expect_transaction(store);
     if (!is_there)
         return err->code;
-    sqlite3_bind_text(is_there, 1, model->id, -1, SQLITE_STATIC);
     rc = sqlite3_step(is_there);
     sqlite3_reset(is_there);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
@@ -545,31 +516,23 @@ enum err_code store_put_model(struct store *store, const struct store_model *mod
         if (row_cache_write_store(store, err))
             return err->code;
     }
-    write = store_statement(store,
-                            "INSERT OR REPLACE INTO model VALUES (?1, ?2, ?3, "
-                            "row_crc(?1, ?2, ?3, ?4), ?4)",
-                            err);
-    if (!write)
-        return err->code;
     content_hash(model->bytes, model->length, hash);
-    sqlite3_bind_text(write, 1, model->id, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(write, 2, hash, sizeof hash, SQLITE_STATIC);
-    sqlite3_bind_text(write, 3, model->media_type, -1, SQLITE_STATIC);
-    sqlite3_bind_blob64(write, 4, model->length ? model->bytes : "", model->length, SQLITE_STATIC);
-    if (store_run(store, write, "cannot write a model", err))
+    if (store_exec(store,
+                   "INSERT OR REPLACE INTO model VALUES (?1, ?2, ?3, "
+                   "row_crc(?1, ?2, ?3, ?4), ?4)",
+                   SQL_VALUES(sql_text(model->id), sql_blob(hash, sizeof hash),
+                              sql_text(model->media_type),
+                              sql_blob(model->length ? model->bytes : "", model->length)),
+                   "cannot write a model", err))
         return err->code;
     return shells_sweep(store, err);
 }
 
 enum err_code store_drop_model(struct store *store, const char *id, struct err *err)
 {
-    sqlite3_stmt *write = store_statement(store, "DELETE FROM model WHERE id = ?1", err);
-
     expect_transaction(store);
-    if (!write)
-        return err->code;
-    sqlite3_bind_text(write, 1, id, -1, SQLITE_STATIC);
-    if (store_run(store, write, "cannot delete a model", err))
+    if (store_exec(store, "DELETE FROM model WHERE id = ?1", SQL_VALUES(sql_text(id)),
+                   "cannot delete a model", err))
         return err->code;
     CHECK(store->cache.models > 0);
     store->cache.models--;
