@@ -330,7 +330,9 @@ static void they_are_under_any_gravity(void **state)
 
 static void answers_have_the_same_bits_at_every_level(void **state)
 {
-    static double first[600];
+    enum { GOT = 8 };
+    const struct shape sphere = {.kind = SHAPE_SPHERE, .radius_m = 0.7};
+    static double first[300 * GOT];
     static bool has_first;
     struct random random = {99};
     struct town town;
@@ -341,17 +343,28 @@ static void answers_have_the_same_bits_at_every_level(void **state)
         struct vec3 from = somewhere(&random), to = somewhere(&random);
         struct ray ray = {from, vec3_sub(to, from), INFINITY};
         struct mesh_contact c = {.distance_m = INFINITY};
-        struct mesh_hit hit = {.t = INFINITY};
-        double got[2];
+        struct mesh_hit hit = {.t = INFINITY}, any = hit;
+        struct sweep sweep;
 
         (void)mesh_floor(town.mesh, from, 1, &c);
         (void)mesh_ray(town.mesh, &ray, RAY_CLOSEST, &hit);
-        got[0] = c.distance_m;
-        got[1] = hit.t;
+        (void)mesh_ray(town.mesh, &ray, RAY_ANY, &any);
+        sweep_begin(&sweep, &sphere, town.axis, from, to);
+        sweep.best.polygon = 0;
+        (void)mesh_sweep(town.mesh, &sweep);
+        const double got[GOT] = {c.distance_m,
+                                 c.distance_m < INFINITY ? c.polygon : 0,
+                                 hit.t,
+                                 hit.t < INFINITY ? hit.polygon : 0,
+                                 any.t,
+                                 any.t < INFINITY ? any.polygon : 0,
+                                 sweep.best.fraction,
+                                 sweep.best.polygon};
+
         if (has_first)
-            assert_memory_equal(got, first + 2 * i, sizeof got);
+            assert_memory_equal(got, first + (ptrdiff_t)GOT * i, sizeof got);
         else
-            memcpy(first + 2 * i, got, sizeof got);
+            memcpy(first + (ptrdiff_t)GOT * i, got, sizeof got);
     }
     has_first = true;
     town_free(&town);

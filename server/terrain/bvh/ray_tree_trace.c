@@ -56,12 +56,12 @@ static uint32_t box_enter(struct ray_tree_trace *trace, uint32_t first, uint32_t
 }
 
 static void block_trace(struct ray_tree_walk *w, const struct wide_walk *v, uint32_t child,
-                        struct ray_tree_trace *trace)
+                        bool is_grown, struct ray_tree_trace *trace)
 {
     const struct ray_tree_block *block = block_of(w, child);
-    unsigned met = block_lanes_met(w, v, child, false);
+    unsigned met = block_lanes_met(w, v, child, is_grown);
 
-    for (unsigned mask = met; mask; mask &= mask - 1) {
+    for (unsigned mask = is_grown ? 0 : met; mask; mask &= mask - 1) {
         uint32_t polygon = block->polygon[__builtin_ctz(mask)];
 
         if (polygon != RAY_TREE_NONE)
@@ -71,22 +71,26 @@ static void block_trace(struct ray_tree_walk *w, const struct wide_walk *v, uint
 }
 
 /* walk_run for the nearest. */
-static void walk_trace(struct ray_tree_walk *w, struct ray_tree_trace *trace, uint32_t first)
+static void walk_trace(struct ray_tree_walk *w, bool is_grown, struct ray_tree_trace *trace,
+                       uint32_t first)
 {
     _Alignas(32) float near[WIDE];
     uint64_t stack[RAY_TREE_STACK], *top = stack, waiting = 0;
     struct wide_walk v;
 
-    wide_walk_set(&v, w);
+    if (is_grown)
+        wide_walk_set_grown(&v, w);
+    else
+        wide_walk_set(&v, w);
     for (;;) {
         uint32_t child = (uint32_t)waiting;
         uint32_t level = box_enter(trace, first, child);
 
         if (child & RAY_TREE_BLOCK) {
-            block_trace(w, &v, child, trace);
+            block_trace(w, &v, child, is_grown, trace);
         } else {
             const struct ray_tree_node *node = &w->tree->nodes[child];
-            unsigned mask = node_ask(w, &v, node, near, false);
+            unsigned mask = node_ask(w, &v, node, near, is_grown);
 
             children_add(trace, w->tree, node, level + 1);
             if (mask) {
@@ -103,7 +107,7 @@ static void walk_trace(struct ray_tree_walk *w, struct ray_tree_trace *trace, ui
 }
 
 void ray_tree_ask_traced(const struct ray_tree *tree, const struct ray_tree_line *line,
-                         struct ray_tree_trace *trace)
+                         const double *reach, struct ray_tree_trace *trace)
 {
     uint32_t first = trace->box_count;
     struct ray_tree_walk w;
@@ -114,6 +118,6 @@ void ray_tree_ask_traced(const struct ray_tree *tree, const struct ray_tree_line
                                   .bounds = {{tree->low[0], tree->low[1], tree->low[2]},
                                              {tree->high[0], tree->high[1], tree->high[2]}},
                               });
-    if (ray_tree_begin(tree, line, &w))
-        walk_trace(&w, trace, first);
+    if (reach ? ray_tree_begin_grown(tree, line, reach, &w) : ray_tree_begin(tree, line, &w))
+        walk_trace(&w, reach, trace, first);
 }

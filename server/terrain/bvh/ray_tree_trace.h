@@ -27,9 +27,10 @@ struct ray_tree_trace {
     uint32_t polygon_capacity, polygon_count;
 };
 
-/* ray_tree_ask for the nearest, and what it tests is added to the trace. */
+/* ray_tree_ask for the nearest, and what it tests is added to the trace. With a reach, as
+ * ray_tree_sweep has it: the boxes only, and the line's test adds polygons. */
 void ray_tree_ask_traced(const struct ray_tree *tree, const struct ray_tree_line *line,
-                         struct ray_tree_trace *trace);
+                         const double *reach, struct ray_tree_trace *trace);
 
 /* For those who add to a trace by themselves. */
 void ray_tree_trace_box(struct ray_tree_trace *trace, const struct ray_tree_box *box);

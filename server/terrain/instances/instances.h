@@ -4,13 +4,15 @@
  *
  * The image is one block: a header, the places, and for each mesh where its image is; then those
  * images (mesh_data.h), each beginning at a multiple of 64 bytes. The tree of the places' boxes is
- * not in it; it is built when it is opened.
+ * not in it; it is built when it is opened. It is the tree of ray_tree.h: a box is the triangle of
+ * two of its corners, so that ray_tree_sweep() finds the places that a line, or a box on its way,
+ * may meet.
  */
 #ifndef KOTA_TERRAIN_INSTANCES_H
 #define KOTA_TERRAIN_INSTANCES_H
 
+#include "terrain/bvh/ray_tree_trace.h"
 #include "terrain/instances/instance.h"
-#include "terrain/instances/instance_tree.h"
 #include "terrain/mesh/mesh_data.h"
 
 enum { INSTANCES_VERSION = 1, INSTANCES_MESHES_MAX = 1024 };
@@ -46,9 +48,10 @@ struct instances {
     const struct instances_header *header;
     const struct instances_place *places;
     struct mesh *meshes[INSTANCES_MESHES_MAX]; /* [mesh_count] */
-    struct instance_tree tree;
+    struct ray_tree tree;                      /* polygon i is the box of place i */
     struct box3 bounds;
     double slack;    /* as in mesh_data.h, of what is answered in the locale's frame */
+    double rounding; /* of the frame's origin on its way into a place, at most */
     bool is_upright; /* the axis is +Z */
 };
 

@@ -36,7 +36,7 @@ static void box_grow(struct box3 *box, double by)
 }
 
 /* The box of a place, larger by all that an answer in it may be off. */
-static struct box3 place_box(const struct instances *instances, uint32_t i)
+static struct box3 box_of_place(const struct instances *instances, uint32_t i)
 {
     const struct mesh *mesh = instances_mesh(instances, i);
     struct motion motion = instances_motion(instances, i);
@@ -49,18 +49,32 @@ static struct box3 place_box(const struct instances *instances, uint32_t i)
     return box;
 }
 
-static struct box3 *boxes_make(struct instances *instances, struct err *err)
+/* As the triangle of its corners, one of them twice, for the tree. */
+struct place_box {
+    struct box3 box;
+    struct vec3 again;
+};
+
+static struct place_box *boxes_make(const struct instances *instances, struct err *err)
 {
     size_t count = instances->header->place_count;
-    struct box3 *boxes = malloc(count * sizeof *boxes);
+    struct place_box *boxes = malloc(count * sizeof *boxes);
 
     if (!boxes) {
         err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", count);
         return NULL;
     }
-    for (uint32_t i = 0; i < count; i++)
-        boxes[i] = place_box(instances, i);
+    for (uint32_t i = 0; i < count; i++) {
+        boxes[i].box = box_of_place(instances, i);
+        boxes[i].again = boxes[i].box.max;
+    }
     return boxes;
+}
+
+static struct ray_tree_polygons tree_polygons(const struct place_box *boxes, size_t count,
+                                              struct crew *crew)
+{
+    return (struct ray_tree_polygons){.points.wide = &boxes->box.min, .count = count, .crew = crew};
 }
 
 /* How far a box reaches to one of its six sides. */
@@ -100,7 +114,7 @@ static bool reaches_beyond(const struct box3 *box, const struct box3 *all)
  * too many: those of the outermost places come first, and then few others have a box that reaches
  * beyond theirs. After VERTICES_MOST it is those boxes: larger than it has to be.
  */
-static void bounds_set(struct instances *instances, const struct box3 *boxes)
+static void bounds_set(struct instances *instances, const struct place_box *boxes)
 {
     enum { VERTICES_MOST = 1 << 25 };
     uint64_t count = instances->header->place_count, vertices = 0;
@@ -108,12 +122,12 @@ static void bounds_set(struct instances *instances, const struct box3 *boxes)
 
     for (uint32_t i = 1; i < count; i++)
         for (int side = 0; side < 6; side++)
-            if (side_at(&boxes[i], side) > side_at(&boxes[outermost[side]], side))
+            if (side_at(&boxes[i].box, side) > side_at(&boxes[outermost[side]].box, side))
                 outermost[side] = i;
     instances->bounds = exact_box(instances, outermost[0]);
     for (uint64_t i = 1; i < count + 6; i++) {
         uint32_t at = i < 6 ? outermost[i] : (uint32_t)(i - 6);
-        struct box3 box = boxes[at];
+        struct box3 box = boxes[at].box;
 
         if (!reaches_beyond(&box, &instances->bounds))
             continue;
@@ -125,15 +139,23 @@ static void bounds_set(struct instances *instances, const struct box3 *boxes)
 }
 
 /* The box, and the tree; meshes and places are there. */
-static enum err_code places_index(struct instances *instances, struct err *err)
+static enum err_code places_index(struct instances *instances, struct crew *crew, struct err *err)
 {
-    struct box3 *boxes = boxes_make(instances, err);
+    struct place_box *boxes = boxes_make(instances, err);
     struct vec3 axis = instances->header->axis;
     double most = 0;
 
     if (!boxes)
         return err->code;
+    struct ray_tree_polygons polygons = tree_polygons(boxes, instances->header->place_count, crew);
+
     bounds_set(instances, boxes);
+    for (uint32_t i = 0; i < instances->header->place_count; i++) {
+        struct motion motion = instances_motion(instances, i);
+        double rounding = motion_rounding(&motion, (struct vec3){0, 0, 0});
+
+        instances->rounding = fmax(instances->rounding, rounding);
+    }
     for (uint64_t i = 0; i < instances->header->mesh_count; i++)
         instances->slack = fmax(instances->slack, instances->meshes[i]->header->slack);
     most = fmax(vec3_length(instances->bounds.min), vec3_length(instances->bounds.max));
@@ -143,7 +165,7 @@ static enum err_code places_index(struct instances *instances, struct err *err)
         err_set(err, ERR_BAD_INPUT, "an instance is more than %g m from the frame's origin",
                 MESH_COORDINATE_MAX_M);
     else
-        instance_tree_make(boxes, instances->header->place_count, &instances->tree, err);
+        ray_tree_build(&polygons, 0, &instances->tree, err);
     free(boxes);
     return err->code;
 }
@@ -174,7 +196,7 @@ void instances_free(struct instances *instances)
         return;
     for (size_t i = 0; i < INSTANCES_MESHES_MAX; i++)
         mesh_unref(instances->meshes[i]);
-    instance_tree_free(&instances->tree);
+    ray_tree_free(&instances->tree);
     free(instances);
 }
 
@@ -344,7 +366,7 @@ struct mesh *instances_open(struct crew *crew, const void *image, size_t length,
     }
     mesh->own = own;
     err->code = ERR_OK;
-    if (meshes_open(mesh->instances, crew, err) || places_index(mesh->instances, err)) {
+    if (meshes_open(mesh->instances, crew, err) || places_index(mesh->instances, crew, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }
@@ -531,7 +553,7 @@ static struct mesh *mesh_of(struct making *m, struct err *err)
     mesh->own = image;
     memcpy(mesh->instances->meshes, m->meshes, m->mesh_count * sizeof *m->meshes);
     m->mesh_count = 0;
-    if (places_index(mesh->instances, err) == ERR_OK)
+    if (places_index(mesh->instances, m->options->crew, err) == ERR_OK)
         return mesh;
     mesh_unref(mesh);
     return NULL;
@@ -602,13 +624,17 @@ struct mesh *instances_create(const struct polygon_soup *soup, const struct mesh
 
 bool instances_validate(const struct instances *instances, struct err *err)
 {
-    struct box3 *boxes;
+    struct place_box *boxes;
     bool is_right = true;
 
     for (size_t i = 0; is_right && i < instances->header->mesh_count; i++)
         is_right = mesh_validate(instances->meshes[i], err);
-    boxes = is_right ? boxes_make((struct instances *)(uintptr_t)instances, err) : NULL;
-    is_right = boxes && instance_tree_validate(&instances->tree, boxes, err);
+    boxes = is_right ? boxes_make(instances, err) : NULL;
+    if (!boxes)
+        return false;
+    struct ray_tree_polygons polygons = tree_polygons(boxes, instances->header->place_count, NULL);
+
+    is_right = ray_tree_validate(&instances->tree, &polygons, 0, err);
     free(boxes);
     return is_right;
 }
@@ -633,7 +659,7 @@ void instances_stats(const struct instances *instances, struct mesh_stats *out)
         out->polygons += instances_mesh(instances, (uint32_t)i)->header->count[MESH_POLYGONS];
     out->bytes_of[MESH_OF_OTHERS] += sizeof(struct mesh) + sizeof *instances +
                                      head_bytes(h->place_count, h->mesh_count) +
-                                     instance_tree_bytes(&instances->tree);
+                                     ray_tree_bytes(&instances->tree);
     for (int k = 0; k < MESH_STRUCTURES; k++)
         out->bytes += out->bytes_of[k];
 }

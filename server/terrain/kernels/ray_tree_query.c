@@ -35,7 +35,11 @@ void KERNEL(tree_sweep)(const struct ray_tree *tree, const struct ray_tree_line 
 {
     struct ray_tree_walk w;
 
-    if (ray_tree_begin_grown(tree, line, reach, &w))
+    if (!ray_tree_begin_grown(tree, line, reach, &w))
+        return;
+    if (line->is_any)
+        walk_run(&w, true, true);
+    else
         walk_run(&w, false, true);
 }
 

@@ -296,9 +296,9 @@ static void trees_trace(const struct mesh *mesh, const struct ray *ray,
         (runs_along_gravity(&w) && mesh_column_trace(mesh, w.s.o[0], w.s.o[1], trace)))
         return;
     line_set(&line, &w);
-    ray_tree_ask_traced(&mesh->rays.first, &line, trace);
+    ray_tree_ask_traced(&mesh->rays.first, &line, NULL, trace);
     line.high = w.t_end;
-    ray_tree_ask_traced(&mesh->rays.more, &line, trace);
+    ray_tree_ask_traced(&mesh->rays.more, &line, NULL, trace);
 }
 
 void mesh_ray_trace(const struct mesh *mesh, const struct ray *ray, struct ray_tree_trace *trace)

@@ -149,7 +149,7 @@ static void tree_walk(struct line *l)
     };
 
     if (l->trace)
-        ray_tree_ask_traced(&l->mesh->tree, &line, l->trace);
+        ray_tree_ask_traced(&l->mesh->tree, &line, NULL, l->trace);
     else
         ray_tree_ask(&l->mesh->tree, &line);
 }

@@ -19,10 +19,11 @@ struct mesh_sweep {
     struct sweep s; /* in the mesh's frame */
     struct sweep_slabs slabs;
     const struct mesh *mesh;
+    uint32_t first; /* the number of its polygon 0 */
     uint64_t best_order;
     uint32_t seen[REMEMBERED]; /* polygons of more than three corners */
     unsigned seen_next;
-    int exponent; /* t of the tree's line is the fraction times 2^exponent */
+    int exponent; /* of tree_ask */
     bool is_better;
 };
 
@@ -35,7 +36,7 @@ static bool is_seen(struct mesh_sweep *w, uint32_t polygon)
     return false;
 }
 
-static bool fan_ask(struct mesh_sweep *w, const struct face *face, uint32_t source)
+static bool fan_ask(struct mesh_sweep *w, const struct face *face, uint32_t number)
 {
     struct sweep *s = &w->s;
     struct vec3 corner[3] = {vec3_sub(face_at(face, 0), s->from)};
@@ -50,11 +51,11 @@ static bool fan_ask(struct mesh_sweep *w, const struct face *face, uint32_t sour
             box = box3_union(box, (struct box3){corner[k], corner[k]});
         }
         if (sweep_meets_box(&w->slabs, s, box.min, box.max, &enter) &&
-            sweep_triangle(s, corner, source, &w->best_order))
+            sweep_triangle(s, corner, number, &w->best_order))
             is_better = true;
     }
     if (is_better)
-        s->best.polygon = source;
+        s->best.polygon = number;
     return is_better;
 }
 
@@ -75,7 +76,7 @@ static bool lane_test(void *asker, const struct ray_tree_block *block, unsigned 
     } else {
         struct face face = mesh_face(w->mesh, polygon);
 
-        is_better = fan_ask(w, &face, mesh_source(w->mesh, polygon));
+        is_better = fan_ask(w, &face, w->first + mesh_source(w->mesh, polygon));
     }
     if (!is_better)
         return false;
@@ -84,25 +85,28 @@ static bool lane_test(void *asker, const struct ray_tree_block *block, unsigned 
     return true;
 }
 
-static void tree_ask(struct mesh_sweep *w, const struct ray_tree *tree)
+/* *exponent: t of the tree's line is the fraction times 2^exponent, set before the first test. */
+static void tree_ask(const struct sweep *s, const struct ray_tree *tree, int *exponent,
+                     bool (*test)(void *asker, const struct ray_tree_block *block, unsigned lane,
+                                  double *end),
+                     void *asker)
 {
-    const struct sweep *s = &w->s;
     const double reach[3] = {s->reach.x, s->reach.y, s->reach.z};
     struct vec3 d = s->along;
     struct ray_tree_line line = {
-        .o = {s->from.x, s->from.y, s->from.z}, .test = lane_test, .asker = w};
+        .o = {s->from.x, s->from.y, s->from.z}, .test = test, .asker = asker};
 
     if (tree->node_count == 0)
         return;
     if (largest_of(d) < 1e-280) { /* it stays where it is: any line of no length */
         d = (struct vec3){0, 0, 1};
-        w->exponent = -2000;
+        *exponent = -2000;
     } else {
-        w->exponent = exponent_of(d);
-        d = vec3_scaled(d, -w->exponent);
+        *exponent = exponent_of(d);
+        d = vec3_scaled(d, -*exponent);
     }
     line.d[0] = d.x, line.d[1] = d.y, line.d[2] = d.z;
-    line.high = scaled(fmin(s->best.fraction, 1), w->exponent);
+    line.high = scaled(fmin(s->best.fraction, 1), *exponent);
     ray_tree_sweep(tree, &line, reach);
 }
 
@@ -130,51 +134,13 @@ static void touch_turn_back(const struct mesh *mesh, struct sweep_touch *touch)
     touch->face = mesh_turn_back(h, touch->face);
 }
 
-/* A shape among instances; the line is its first member. */
-struct instances_sweep {
-    struct instance_line line;
-    const struct instances *instances;
-    struct sweep *s;
-    bool is_better;
-};
-
-static void instance_visit(struct instance_line *line, uint32_t i)
+/* Polygon 0 has the number `first`; *best_order is that of the best so far, where it is of the same
+ * mesh or of another place of it. */
+static bool numbered_sweep(const struct mesh *mesh, uint32_t first, uint64_t *best_order,
+                           struct sweep *s)
 {
-    struct instances_sweep *w = (struct instances_sweep *)line;
-    const struct instances *instances = w->instances;
-    struct motion motion = instances_motion(instances, i);
+    struct mesh_sweep w = {.s = *s, .mesh = mesh, .first = first, .best_order = *best_order};
 
-    if (!moved_mesh_sweep(instances_mesh(instances, i), &motion, w->s))
-        return;
-    w->s->best.polygon += instances->places[i].first;
-    w->is_better = true;
-    line->high = fmin(w->s->best.fraction, 1);
-}
-
-static bool instances_sweep(const struct instances *instances, struct sweep *s)
-{
-    struct instances_sweep w = {
-        .line = {.from = s->from,
-                 .along = s->along,
-                 .reach = s->reach,
-                 .high = fmin(s->best.fraction, 1),
-                 .visit = instance_visit},
-        .instances = instances,
-        .s = s,
-    };
-
-    instance_tree_ask(&instances->tree, &w.line);
-    return w.is_better;
-}
-
-bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
-{
-    struct mesh_sweep w = {.s = *s, .mesh = mesh};
-
-    if (mesh->instances)
-        return instances_sweep(mesh->instances, s);
-    if (s->core == CORE_POINT && s->radius == 0)
-        return point_sweep(mesh, s);
     for (int i = 0; i < REMEMBERED; i++)
         w.seen[i] = UINT32_MAX;
     if (!mesh->radial) {
@@ -186,14 +152,15 @@ bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
     }
     sweep_slabs_set(&w.slabs, &w.s);
     if (mesh->radial) {
-        tree_ask(&w, &mesh->radial->tree);
+        tree_ask(&w.s, &mesh->radial->tree, &w.exponent, lane_test, &w);
     } else {
-        tree_ask(&w, &mesh->rays.first);
-        tree_ask(&w, &mesh->rays.more);
+        tree_ask(&w.s, &mesh->rays.first, &w.exponent, lane_test, &w);
+        tree_ask(&w.s, &mesh->rays.more, &w.exponent, lane_test, &w);
     }
     s->start_m = w.s.start_m;
     if (!w.is_better)
         return false;
+    *best_order = w.best_order;
     s->best = w.s.best;
     s->best.triangle = -1;
     s->best.cell[0] = s->best.cell[1] = 0;
@@ -202,7 +169,9 @@ bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
     return true;
 }
 
-bool moved_mesh_sweep(const struct mesh *mesh, const struct motion *motion, struct sweep *s)
+/* ---- in a pose ------------------------------------------------------------------------------- */
+
+static struct sweep sweep_in(const struct motion *motion, const struct sweep *s)
 {
     struct sweep own = *s;
 
@@ -210,14 +179,64 @@ bool moved_mesh_sweep(const struct mesh *mesh, const struct motion *motion, stru
         own.axis[i] = motion_turn_in(motion, s->axis[i]);
     own.best.face = motion_turn_in(motion, s->best.face);
     sweep_place(&own, motion_point_in(motion, s->from), motion_turn_in(motion, s->along));
+    return own;
+}
+
+static void touch_out(const struct motion *motion, const struct sweep_touch *own,
+                      struct sweep_touch *out)
+{
+    *out = *own;
+    out->point = motion_point_out(motion, own->point);
+    out->normal = motion_turn_out(motion, own->normal);
+    out->face = motion_turn_out(motion, own->face);
+}
+
+struct instances_sweep {
+    const struct instances *instances;
+    struct sweep *s;
+    uint64_t best_order;
+    int exponent; /* of tree_ask */
+    bool is_better;
+};
+
+static bool place_test(void *asker, const struct ray_tree_block *block, unsigned lane, double *end)
+{
+    struct instances_sweep *w = asker;
+    uint32_t i = block->polygon[lane];
+    struct motion motion = instances_motion(w->instances, i);
+    struct sweep own = sweep_in(&motion, w->s);
+    bool is_better = numbered_sweep(instances_mesh(w->instances, i), w->instances->places[i].first,
+                                    &w->best_order, &own);
+
+    w->s->start_m = own.start_m;
+    if (!is_better)
+        return false;
+    touch_out(&motion, &own.best, &w->s->best);
+    w->is_better = true;
+    *end = scaled(own.best.fraction, w->exponent);
+    return true;
+}
+
+bool mesh_sweep(const struct mesh *mesh, struct sweep *s)
+{
+    struct instances_sweep w = {.instances = mesh->instances, .s = s};
+
+    if (s->core == CORE_POINT && s->radius == 0)
+        return point_sweep(mesh, s);
+    if (!mesh->instances)
+        return numbered_sweep(mesh, 0, &w.best_order, s);
+    tree_ask(s, &mesh->instances->tree, &w.exponent, place_test, &w);
+    return w.is_better;
+}
+
+bool moved_mesh_sweep(const struct mesh *mesh, const struct motion *motion, struct sweep *s)
+{
+    struct sweep own = sweep_in(motion, s);
     bool is_better = mesh_sweep(mesh, &own);
 
     s->start_m = own.start_m;
     if (!is_better)
         return false;
-    s->best = own.best;
-    s->best.point = motion_point_out(motion, own.best.point);
-    s->best.normal = motion_turn_out(motion, own.best.normal);
-    s->best.face = motion_turn_out(motion, own.best.face);
+    touch_out(motion, &own.best, &s->best);
     return true;
 }
