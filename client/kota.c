@@ -40,48 +40,34 @@ const struct kota_command *const kota_commands[] = {
     &command_bench,   &command_token,   &command_completion, &command_manual,  NULL,
 };
 
+#define OPTION(...) COMMAND_OPTION(struct kota, __VA_ARGS__)
+
 const struct kota_option kota_common_options[] = {
-    {.name = "url",
-     .value = "URL",
-     .help =
-         "where kotad listens, http://, https:// or unix:PATH (environment KOTA_URL; " DEFAULT_URL
-         ")",
-     .at = offsetof(struct kota, url)},
-    {.name = "token-file",
-     .value = "F",
-     .words = ":file",
-     .help = "a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN' "
-             "(environment KOTA_TOKEN_FILE)",
-     .at = offsetof(struct kota, token_file)},
-    {.name = "cacert",
-     .value = "F",
-     .words = ":file",
-     .help = "a PEM file with the authorities to trust for https (environment SSL_CERT_FILE)",
-     .at = offsetof(struct kota, ca_file)},
-    {.name = "json",
-     .help = "JSON lines on a terminal, too; a pipe gets them anyway",
-     .at = offsetof(struct kota, is_json)},
-    {.name = "timeout",
-     .value = "S",
-     .help = "give a call up after S seconds, all its tries included (" DEFAULT_TIMEOUT ")",
-     .at = offsetof(struct kota, timeout)},
-    {.name = "help", .help = "help of the command", .at = offsetof(struct kota, wants_help)},
-    {.name = "version", .help = "the version", .at = offsetof(struct kota, wants_version)},
+    OPTION(url, "url", "URL",
+           "where kotad listens, http://, https:// or unix:PATH (environment "
+           "KOTA_URL; " DEFAULT_URL ")"),
+    OPTION(token_file, "token-file", "F",
+           "a file with the bearer token, or with lines 'read TOKEN', 'edit TOKEN' "
+           "(environment KOTA_TOKEN_FILE)",
+           .words = ":file"),
+    OPTION(ca_file, "cacert", "F",
+           "a PEM file with the authorities to trust for https (environment SSL_CERT_FILE)",
+           .words = ":file"),
+    OPTION(is_json, "json", NULL, "JSON lines on a terminal, too; a pipe gets them anyway"),
+    OPTION(timeout, "timeout", "S",
+           "give a call up after S seconds, all its tries included (" DEFAULT_TIMEOUT ")"),
+    OPTION(wants_help, "help", NULL, "help of the command"),
+    OPTION(wants_version, "version", NULL, "the version"),
     {0},
 };
 
 #define AT_OPTION                                                                                  \
-    {                                                                                              \
-        .name = "at", .value = "PIN", .at = offsetof(struct kota, at),                             \
-        .help = "of the locale as it was then: a pin (kota pin), or a revision that is held"       \
-    }
-
+    OPTION(at, "at", "PIN",                                                                        \
+           "of the locale as it was then: a pin (kota pin), or a revision that is held")
 const struct kota_option kota_read_options[] = {AT_OPTION, {0}};
 const struct kota_option kota_live_options[] = {
     AT_OPTION,
-    {.name = "live",
-     .help = "of ground and bodies as they move in patches of sand",
-     .at = offsetof(struct kota, is_live)},
+    OPTION(is_live, "live", NULL, "of ground and bodies as they move in patches of sand"),
     {0},
 };
 

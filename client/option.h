@@ -27,4 +27,11 @@ struct kota_option {
     size_t at;
 };
 
+/* A row of the table; further members follow as in an initializer. */
+#define COMMAND_OPTION(options, member, option, placeholder, text, ...)                            \
+    {                                                                                              \
+        .name = option, .value = placeholder, .help = text, .at = offsetof(options, member),       \
+        __VA_ARGS__                                                                                \
+    }
+
 #endif

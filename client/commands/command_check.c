@@ -159,19 +159,12 @@ static enum kota_exit check_run(struct kota *kota)
     return check_all(kota, &ground);
 }
 
+#define OPTION(...) COMMAND_OPTION(struct check_options, __VA_ARGS__)
+
 static const struct kota_option check_table[] = {
-    {.name = "points",
-     .value = "N",
-     .help = "of each batch (1000)",
-     .at = offsetof(struct check_options, points)},
-    {.name = "singles",
-     .value = "N",
-     .help = "of them are asked one by one, too (20)",
-     .at = offsetof(struct check_options, singles)},
-    {.name = "seed",
-     .value = "N",
-     .help = "which points (other ones each time)",
-     .at = offsetof(struct check_options, seed)},
+    OPTION(points, "points", "N", "of each batch (1000)"),
+    OPTION(singles, "singles", "N", "of them are asked one by one, too (20)"),
+    OPTION(seed, "seed", "N", "which points (other ones each time)"),
     {0},
 };
 

@@ -71,29 +71,19 @@ static enum err_code contact_body(const struct contact_options *options, cJSON *
     return ERR_OK;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct contact_options, __VA_ARGS__)
+
 static const struct kota_option contact_table[] = {
-    {.name = "reach-up",
-     .value = "M",
-     .help = "ground up to M metres above a point counts as its floor\n"
-             "(0.5; without an end with --clearance)",
-     .at = offsetof(struct contact_options, reach_up)},
-    {.name = "max-distance",
-     .value = "M",
-     .help = "a floor more than M metres below a point is too_far (no limit)",
-     .at = offsetof(struct contact_options, max_distance)},
-    {.name = "clearance",
-     .value = "M",
-     .help = "where something M metres above the floor would stand: it is only\n"
-             "raised, never lowered; ground above the point counts, too",
-     .at = offsetof(struct contact_options, clearance)},
-    {.name = "exact",
-     .help = "with --clearance: exactly that far above the floor",
-     .at = offsetof(struct contact_options, is_exact)},
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "only this layer, not all of them",
-     .at = offsetof(struct contact_options, layer)},
+    OPTION(reach_up, "reach-up", "M",
+           "ground up to M metres above a point counts as its floor\n"
+           "(0.5; without an end with --clearance)"),
+    OPTION(max_distance, "max-distance", "M",
+           "a floor more than M metres below a point is too_far (no limit)"),
+    OPTION(clearance, "clearance", "M",
+           "where something M metres above the floor would stand: it is only\n"
+           "raised, never lowered; ground above the point counts, too"),
+    OPTION(is_exact, "exact", NULL, "with --clearance: exactly that far above the floor"),
+    OPTION(layer, "layer", "LAYER", "only this layer, not all of them", .words = ":layer"),
     {0},
 };
 

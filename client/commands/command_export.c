@@ -348,16 +348,14 @@ static enum kota_exit export_for_engine(struct kota *kota, const struct export_o
 
 /* ---- the command -------------------------------------------------------------------------- */
 
+#define OPTION(...) COMMAND_OPTION(struct export_options, __VA_ARGS__)
+
 static const struct kota_option export_table[] = {
-    {.name = "for",
-     .value = "ENGINE",
-     .words = ENGINE_NAMES,
-     .help = "as that engine reads it; prints what to type there (docs/engines.md)",
-     .at = offsetof(struct export_options, engine)},
-    {.name = "size",
-     .value = "N",
-     .help = "samples of a side, with --for; without it the least that keeps each sample",
-     .at = offsetof(struct export_options, size)},
+    OPTION(engine, "for", "ENGINE",
+           "as that engine reads it; prints what to type there (docs/engines.md)",
+           .words = ENGINE_NAMES),
+    OPTION(size, "size", "N",
+           "samples of a side, with --for; without it the least that keeps each sample"),
     {0},
 };
 

@@ -39,11 +39,10 @@ static enum kota_exit fork_run(struct kota *kota)
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct fork_options, __VA_ARGS__)
+
 static const struct kota_option fork_table[] = {
-    {.name = "title",
-     .value = "TEXT",
-     .help = "in the place of the other one's",
-     .at = offsetof(struct fork_options, title)},
+    OPTION(title, "title", "TEXT", "in the place of the other one's"),
     {0},
 };
 

@@ -85,23 +85,15 @@ static enum kota_exit height_ask(struct kota *kota, const struct height_options 
     return batch_run(kota, &batch, height_body(options));
 }
 
+#define OPTION(...) COMMAND_OPTION(struct height_options, __VA_ARGS__)
+
 static const struct kota_option height_table[] = {
-    {.name = "interp",
-     .value = "MODE",
-     .words = "triangle bilinear nearest",
-     .help = "triangle (the exact surface, default), bilinear or nearest",
-     .at = offsetof(struct height_options, interp)},
-    {.name = "fields",
-     .value = "LIST",
-     .words = "height normal cell height,normal height,normal,cell",
-     .is_open = true,
-     .help = "height (default), normal, cell, joined by commas",
-     .at = offsetof(struct height_options, fields)},
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "which heightfield, when the locale has several",
-     .at = offsetof(struct height_options, layer)},
+    OPTION(interp, "interp", "MODE", "triangle (the exact surface, default), bilinear or nearest",
+           .words = "triangle bilinear nearest"),
+    OPTION(fields, "fields", "LIST", "height (default), normal, cell, joined by commas",
+           .words = "height normal cell height,normal height,normal,cell", .is_open = true),
+    OPTION(layer, "layer", "LAYER", "which heightfield, when the locale has several",
+           .words = ":layer"),
     {0},
 };
 

@@ -80,20 +80,16 @@ static enum kota_exit impact_run(struct kota *kota)
     return print_answer(kota, answer);
 }
 
-#define OPTION(word, what, member, choices, text)                                                  \
-    {                                                                                              \
-        .name = word, .value = what, .help = text, .words = choices,                               \
-        .at = offsetof(struct impact_options, member)                                              \
-    }
+#define OPTION(...) COMMAND_OPTION(struct impact_options, __VA_ARGS__)
 
 static const struct kota_option impact_table[] = {
-    OPTION("model", "MODEL", model, ":model", "the body, a model of the daemon"),
-    OPTION("radius", "M", radius, NULL, "or a ball of this radius"),
-    OPTION("mass", "KG", mass, NULL, "its mass"),
-    OPTION("position", "X,Y,Z", position, NULL, "of its centre of mass, on its way"),
-    OPTION("velocity", "X,Y,Z", velocity, NULL, "m/s; it falls when that is 0,0,0"),
-    OPTION("observer", "X,Y,Z", observer, NULL, "who looks: far away it is only a crater"),
-    OPTION("wait", NULL, is_waiting, NULL,
+    OPTION(model, "model", "MODEL", "the body, a model of the daemon", .words = ":model"),
+    OPTION(radius, "radius", "M", "or a ball of this radius"),
+    OPTION(mass, "mass", "KG", "its mass"),
+    OPTION(position, "position", "X,Y,Z", "of its centre of mass, on its way"),
+    OPTION(velocity, "velocity", "X,Y,Z", "m/s; it falls when that is 0,0,0"),
+    OPTION(observer, "observer", "X,Y,Z", "who looks: far away it is only a crater"),
+    OPTION(is_waiting, "wait", NULL,
            "until granules have refined it, which may take longer than\n--timeout"),
     {0},
 };

@@ -60,20 +60,13 @@ static cJSON *lit_body(const struct lit_options *options, struct err *err)
     return NULL;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct lit_options, __VA_ARGS__)
+
 static const struct kota_option lit_table[] = {
-    {.name = "direction",
-     .value = "DX,DY,DZ",
-     .help = "the light is far away and travels this way; 0,0,-1 comes from above",
-     .at = offsetof(struct lit_options, direction)},
-    {.name = "position",
-     .value = "X,Y,Z",
-     .help = "the light is here",
-     .at = offsetof(struct lit_options, position)},
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "only this layer, not all of them",
-     .at = offsetof(struct lit_options, layer)},
+    OPTION(direction, "direction", "DX,DY,DZ",
+           "the light is far away and travels this way; 0,0,-1 comes from above"),
+    OPTION(position, "position", "X,Y,Z", "the light is here"),
+    OPTION(layer, "layer", "LAYER", "only this layer, not all of them", .words = ":layer"),
     {0},
 };
 

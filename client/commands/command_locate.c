@@ -56,12 +56,10 @@ static enum kota_exit contains_run(struct kota *kota)
     return batch_run(kota, &batch, batch_body(options.layer));
 }
 
+#define OPTION(...) COMMAND_OPTION(struct contains_options, __VA_ARGS__)
+
 static const struct kota_option contains_table[] = {
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "only this layer, not all of them",
-     .at = offsetof(struct contains_options, layer)},
+    OPTION(layer, "layer", "LAYER", "only this layer, not all of them", .words = ":layer"),
     {0},
 };
 

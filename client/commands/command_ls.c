@@ -168,10 +168,10 @@ static enum kota_exit ls_run(struct kota *kota)
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct ls_options, __VA_ARGS__)
+
 static const struct kota_option ls_table[] = {
-    {.name = "ids",
-     .help = "only the ids, one a line",
-     .at = offsetof(struct ls_options, wants_ids)},
+    OPTION(wants_ids, "ids", NULL, "only the ids, one a line"),
     {0},
 };
 

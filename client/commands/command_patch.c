@@ -435,46 +435,42 @@ static enum kota_exit patch_run(struct kota *kota)
     return kota->err.code ? kota_misused(kota) : action->run(kota, &options);
 }
 
-#define OPTION(word, what, member, choices, text)                                                  \
-    {                                                                                              \
-        .name = word, .value = what, .help = text, .words = choices,                               \
-        .at = offsetof(struct patch_options, member)                                               \
-    }
+#define OPTION(...) COMMAND_OPTION(struct patch_options, __VA_ARGS__)
 
 static const struct kota_option patch_table[] = {
     {.help = "create:"},
-    OPTION("center", "X,Y", center, NULL, "the middle of the square, in metres"),
-    OPTION("size", "W,H", size, NULL, "its sides in metres"),
-    OPTION("scale", "S", scale, "fine medium coarse auto",
-           "granules: fine, medium, coarse or auto (default)"),
-    OPTION("depth", "M", depth, NULL, "so deep is the loose ground (2)"),
-    OPTION("seed", "N", seed, NULL, "of the packing (0)"),
-    OPTION("observer", "X,Y,Z", observer, NULL, "auto: who looks, from near by or from afar"),
-    OPTION("deadline-ms", "MS", deadline, NULL, "refuse what would not be at rest by then"),
-    OPTION("fill", "F", fill, "packed stacked", "packed (default) or stacked"),
-    OPTION("mode", "M", mode, "difference overwrite",
-           "what is written back: difference (default) or overwrite"),
-    OPTION("material", "M", material, "sand pebbles rubble snow",
-           "sand, pebbles, rubble, snow, or an object of numbers as JSON"),
-    OPTION("leave", "WORD", leave, "layer", "layer: at its first rest bodies become mesh layers"),
-    OPTION("overflow", NULL, overflows, NULL, "where its pool is full, coarser granules will do"),
-    OPTION("layer", "LAYER", layer, ":layer", "where the locale has several heightfields"),
-    {.name = "body",
-     .value = "BODY",
-     .help = "falls on it: MODEL@X,Y,Z, or a whole body as JSON; any number of times",
-     .repeats = true,
-     .at = offsetof(struct patch_options, bodies)},
+    OPTION(center, "center", "X,Y", "the middle of the square, in metres"),
+    OPTION(size, "size", "W,H", "its sides in metres"),
+    OPTION(scale, "scale", "S", "granules: fine, medium, coarse or auto (default)",
+           .words = "fine medium coarse auto"),
+    OPTION(depth, "depth", "M", "so deep is the loose ground (2)"),
+    OPTION(seed, "seed", "N", "of the packing (0)"),
+    OPTION(observer, "observer", "X,Y,Z", "auto: who looks, from near by or from afar"),
+    OPTION(deadline, "deadline-ms", "MS", "refuse what would not be at rest by then"),
+    OPTION(fill, "fill", "F", "packed (default) or stacked", .words = "packed stacked"),
+    OPTION(mode, "mode", "M", "what is written back: difference (default) or overwrite",
+           .words = "difference overwrite"),
+    OPTION(material, "material", "M",
+           "sand, pebbles, rubble, snow, or an object of numbers as JSON",
+           .words = "sand pebbles rubble snow"),
+    OPTION(leave, "leave", "WORD", "layer: at its first rest bodies become mesh layers",
+           .words = "layer"),
+    OPTION(overflows, "overflow", NULL, "where its pool is full, coarser granules will do"),
+    OPTION(layer, "layer", "LAYER", "where the locale has several heightfields", .words = ":layer"),
+    OPTION(bodies, "body", "BODY",
+           "falls on it: MODEL@X,Y,Z, or a whole body as JSON; any number of times",
+           .repeats = true),
     {.help = "push:"},
-    OPTION("velocity", "X,Y,Z", velocity, NULL, "its velocity becomes this, m/s"),
-    OPTION("angular-velocity", "X,Y,Z", angular_velocity, NULL, "and this, rad/s"),
-    OPTION("impulse", "X,Y,Z", impulse, NULL, "a push at its centre, N s"),
+    OPTION(velocity, "velocity", "X,Y,Z", "its velocity becomes this, m/s"),
+    OPTION(angular_velocity, "angular-velocity", "X,Y,Z", "and this, rad/s"),
+    OPTION(impulse, "impulse", "X,Y,Z", "a push at its centre, N s"),
     {.help = "delete:"},
-    OPTION("discard", NULL, is_discarded, NULL,
+    OPTION(is_discarded, "discard", NULL,
            "throw it away; else it is simulated to rest and written back,\n"
            "which may take longer than --timeout"),
     {.help = "view:"},
-    OPTION("width", "PX", width, NULL, "of the picture (640)"),
-    OPTION("height", "PX", height, NULL, "(480)"),
+    OPTION(width, "width", "PX", "of the picture (640)"),
+    OPTION(height, "height", "PX", "(480)"),
     {0},
 };
 

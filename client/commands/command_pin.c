@@ -99,10 +99,10 @@ static enum kota_exit pins_run(struct kota *kota)
     return kota->err.code ? kota_failed(kota) : KOTA_OK;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct pin_options, __VA_ARGS__)
+
 static const struct kota_option pin_table[] = {
-    {.name = "remove",
-     .help = "the pin goes; nothing else changes",
-     .at = offsetof(struct pin_options, is_removed)},
+    OPTION(is_removed, "remove", NULL, "the pin goes; nothing else changes"),
     {0},
 };
 

@@ -83,28 +83,16 @@ static enum err_code send_removal(struct kota *kota, const char *numbers, const 
     return kota->err.code;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct polygons_options, __VA_ARGS__)
+
 static const struct kota_option polygons_table[] = {
-    {.name = "add",
-     .value = "FILE.obj",
-     .words = ":file",
-     .help = "polygons to add, in the layer's own coordinates",
-     .at = offsetof(struct polygons_options, add)},
-    {.name = "remove",
-     .value = "N,N,…",
-     .help = "numbers of polygons to remove, as in answers of contact and ray",
-     .at = offsetof(struct polygons_options, remove)},
-    {.name = "up",
-     .value = "z|y",
-     .words = "z y",
-     .help = "the file's up axis (z)",
-     .at = offsetof(struct polygons_options, up)},
-    {.name = "scale",
-     .value = "S",
-     .help = "metres a unit of the file (1)",
-     .at = offsetof(struct polygons_options, scale)},
-    {.name = "strict",
-     .help = "fails where a polygon of the file would be dropped",
-     .at = offsetof(struct polygons_options, strict)},
+    OPTION(add, "add", "FILE.obj", "polygons to add, in the layer's own coordinates",
+           .words = ":file"),
+    OPTION(remove, "remove", "N,N,…",
+           "numbers of polygons to remove, as in answers of contact and ray"),
+    OPTION(up, "up", "z|y", "the file's up axis (z)", .words = "z y"),
+    OPTION(scale, "scale", "S", "metres a unit of the file (1)"),
+    OPTION(strict, "strict", NULL, "fails where a polygon of the file would be dropped"),
     {0},
 };
 

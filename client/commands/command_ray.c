@@ -148,26 +148,14 @@ static cJSON *ray_body(const struct ray_options *options, double hits_max)
     return NULL;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct ray_options, __VA_ARGS__)
+
 static const struct kota_option ray_table[] = {
-    {.name = "t-max",
-     .value = "T",
-     .help = "how far the rays go (without end)",
-     .at = offsetof(struct ray_options, t_max_text)},
-    {.name = "any",
-     .help = "any hit within t_max will do, not the first",
-     .at = offsetof(struct ray_options, wants_any)},
-    {.name = "all",
-     .value = "N",
-     .help = "everything on the way in order, N hits of a ray at most",
-     .at = offsetof(struct ray_options, all)},
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "only this layer, not all of them",
-     .at = offsetof(struct ray_options, layer)},
-    {.name = "trace",
-     .help = "the boxes and cells that one ray visited",
-     .at = offsetof(struct ray_options, wants_trace)},
+    OPTION(t_max_text, "t-max", "T", "how far the rays go (without end)"),
+    OPTION(wants_any, "any", NULL, "any hit within t_max will do, not the first"),
+    OPTION(all, "all", "N", "everything on the way in order, N hits of a ray at most"),
+    OPTION(layer, "layer", "LAYER", "only this layer, not all of them", .words = ":layer"),
+    OPTION(wants_trace, "trace", NULL, "the boxes and cells that one ray visited"),
     {0},
 };
 

@@ -43,11 +43,8 @@ static void los_show(const void *context, struct table *table, const struct inpu
 }
 
 static const struct kota_option los_table[] = {
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "only this layer, not all of them",
-     .at = offsetof(struct los_options, layer)},
+    COMMAND_OPTION(struct los_options, layer, "layer", "LAYER", "only this layer, not all of them",
+                   .words = ":layer"),
     {0},
 };
 
@@ -192,24 +189,15 @@ static enum err_code profile_ask(struct kota *kota, const cJSON *body)
 }
 
 static const struct kota_option profile_table[] = {
-    {.name = "samples",
-     .value = "N",
-     .help = "so many points, evenly spaced, both ends included",
-     .at = offsetof(struct profile_options, samples)},
-    {.name = "step",
-     .value = "M",
-     .help = "a point every M metres, and the far end",
-     .at = offsetof(struct profile_options, step)},
-    {.name = "interp",
-     .value = "MODE",
-     .words = "triangle bilinear nearest",
-     .help = "triangle (the exact surface, default), bilinear or nearest",
-     .at = offsetof(struct profile_options, interp)},
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "which heightfield, when the locale has several",
-     .at = offsetof(struct profile_options, layer)},
+    COMMAND_OPTION(struct profile_options, samples, "samples", "N",
+                   "so many points, evenly spaced, both ends included"),
+    COMMAND_OPTION(struct profile_options, step, "step", "M",
+                   "a point every M metres, and the far end"),
+    COMMAND_OPTION(struct profile_options, interp, "interp", "MODE",
+                   "triangle (the exact surface, default), bilinear or nearest",
+                   .words = "triangle bilinear nearest"),
+    COMMAND_OPTION(struct profile_options, layer, "layer", "LAYER",
+                   "which heightfield, when the locale has several", .words = ":layer"),
     {0},
 };
 

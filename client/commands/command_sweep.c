@@ -114,44 +114,21 @@ static cJSON *sweep_body(const struct sweep_options *o, bool is_move, struct err
     return NULL;
 }
 
+#define OPTION(...) COMMAND_OPTION(struct sweep_options, __VA_ARGS__)
 #define SHAPE_TABLE                                                                                \
-    {.name = "sphere",                                                                             \
-     .value = "R",                                                                                 \
-     .help = "the shape is a sphere of this radius",                                               \
-     .at = offsetof(struct sweep_options, shape.sphere)},                                          \
-        {.name = "capsule",                                                                        \
-         .value = "R,H",                                                                           \
-         .help = "an upright capsule: radius, and whole height",                                   \
-         .at = offsetof(struct sweep_options, shape.capsule)},                                     \
-        {.name = "box",                                                                            \
-         .value = "HX,HY,HZ,YAW",                                                                  \
-         .help = "a box: half extents, and degrees about up",                                      \
-         .at = offsetof(struct sweep_options, shape.box)},                                         \
-    {                                                                                              \
-        .name = "layer", .value = "LAYER", .words = ":layer",                                      \
-        .help = "only this layer, not all of them", .at = offsetof(struct sweep_options, layer)    \
-    }
+    OPTION(shape.sphere, "sphere", "R", "the shape is a sphere of this radius"),                   \
+        OPTION(shape.capsule, "capsule", "R,H", "an upright capsule: radius, and whole height"),   \
+        OPTION(shape.box, "box", "HX,HY,HZ,YAW", "a box: half extents, and degrees about up"),     \
+        OPTION(layer, "layer", "LAYER", "only this layer, not all of them", .words = ":layer")
 
 static const struct kota_option sweep_table[] = {SHAPE_TABLE, {0}};
 
 static const struct kota_option move_table[] = {
     SHAPE_TABLE,
-    {.name = "dt",
-     .value = "S",
-     .help = "how long it moves, in seconds",
-     .at = offsetof(struct sweep_options, dt)},
-    {.name = "slope-max",
-     .value = "DEG",
-     .help = "it stands on nothing steeper (default 50)",
-     .at = offsetof(struct sweep_options, slope_max)},
-    {.name = "step-up",
-     .value = "M",
-     .help = "it steps up by no more (default 0.5)",
-     .at = offsetof(struct sweep_options, step_up)},
-    {.name = "snap-down",
-     .value = "M",
-     .help = "it keeps to a floor no farther below (default 0.5)",
-     .at = offsetof(struct sweep_options, snap_down)},
+    OPTION(dt, "dt", "S", "how long it moves, in seconds"),
+    OPTION(slope_max, "slope-max", "DEG", "it stands on nothing steeper (default 50)"),
+    OPTION(step_up, "step-up", "M", "it steps up by no more (default 0.5)"),
+    OPTION(snap_down, "snap-down", "M", "it keeps to a floor no farther below (default 0.5)"),
     {0},
 };
 

@@ -164,24 +164,14 @@ struct watch_options {
     const char *bounds, *layer, *command, *post;
 };
 
+#define OPTION(...) COMMAND_OPTION(struct watch_options, __VA_ARGS__)
+
 static const struct kota_option watch_table[] = {
-    {.name = "bounds",
-     .value = "X0,Y0,X1,Y1",
-     .help = "only changes that meet this rectangle, in metres",
-     .at = offsetof(struct watch_options, bounds)},
-    {.name = "layer",
-     .value = "LAYER",
-     .words = ":layer",
-     .help = "only changes of this layer, and of the locale as a whole",
-     .at = offsetof(struct watch_options, layer)},
-    {.name = "exec",
-     .value = "COMMAND",
-     .help = "runs it with each event, as a line of JSON, on its input",
-     .at = offsetof(struct watch_options, command)},
-    {.name = "post",
-     .value = "URL",
-     .help = "sends each event there, as JSON, by POST",
-     .at = offsetof(struct watch_options, post)},
+    OPTION(bounds, "bounds", "X0,Y0,X1,Y1", "only changes that meet this rectangle, in metres"),
+    OPTION(layer, "layer", "LAYER", "only changes of this layer, and of the locale as a whole",
+           .words = ":layer"),
+    OPTION(command, "exec", "COMMAND", "runs it with each event, as a line of JSON, on its input"),
+    OPTION(post, "post", "URL", "sends each event there, as JSON, by POST"),
     {0},
 };
 
