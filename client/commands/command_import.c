@@ -10,7 +10,7 @@
  * fails the locale is deleted, unless it has been changed. The options of a manifest are never
  * dropped silently: beside a file they make the locale, or equal its manifest.
  */
-#include "base/hgt_name.h"
+#include "base/degree_grid.h"
 #include "client/batch.h"
 #include "client/convert.h"
 #include "client/file.h"

@@ -1,10 +1,12 @@
 /*
- * Grids whose numbers are degrees although metres were expected.
+ * Grids in degrees: those that were expected in metres, and the tiles of SRTM, whose place
+ * is only in their names (N42E001.hgt).
  */
 #ifndef KOTA_BASE_DEGREE_GRID_H
 #define KOTA_BASE_DEGREE_GRID_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Is a grid without a coordinate system probably in degrees? It does when its cells are smaller
@@ -19,5 +21,17 @@
  */
 bool degree_grid_suspected(const double origin[2], const double spacing[2], const double size[2],
                            double metres[2]);
+
+/* "N42E001" at the start of a name: the tile's middle latitude. False when it is none. */
+bool hgt_name_latitude(const char *name, double *middle_deg);
+
+/* Metres a degree of longitude and of latitude on the WGS84 ellipsoid. */
+void hgt_metres_a_degree(double latitude_deg, double *east_m, double *north_m);
+
+/*
+ * Metres between samples of a tile of one degree, at its middle. path may have folders before the
+ * name; bytes is the file's length, of a square of int16. False when the name is none of a tile.
+ */
+bool hgt_name_spacing(const char *path, uint64_t bytes, double spacing_m[2]);
 
 #endif

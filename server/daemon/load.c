@@ -15,7 +15,7 @@
 #include "api/options.h"
 #include "api/upload.h"
 #include "base/hex.h"
-#include "base/hgt_name.h"
+#include "base/degree_grid.h"
 #include "base/log.h"
 
 #include <dirent.h>

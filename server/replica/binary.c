@@ -8,6 +8,7 @@
  */
 #include "replica/binary.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 
 #include <limits.h>
@@ -44,16 +45,9 @@ static uint8_t *array_room(struct array *array, size_t length)
 
     if (array->has_failed)
         return NULL;
-    if (wanted > array->room) {
-        size_t room = wanted > 2 * array->room ? wanted : 2 * array->room;
-        uint8_t *data = realloc(array->data, room);
-
-        if (!data) {
-            array->has_failed = true;
-            return NULL;
-        }
-        array->data = data;
-        array->room = room;
+    if (!array_reserve((void **)&array->data, &array->room, wanted, 1)) {
+        array->has_failed = true;
+        return NULL;
     }
     array->length = wanted;
     return array->data + wanted - length;

@@ -15,6 +15,7 @@
  */
 #include "replica/cluster_data.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "base/log.h"
 
@@ -333,16 +334,8 @@ static bool lease_room(struct cluster *cluster)
     bool has_room;
 
     pthread_mutex_lock(&cluster->mutex);
-    if (cluster->lease_count == cluster->lease_room) {
-        size_t room = 2 * cluster->lease_room + 16;
-        struct held_lease *leases = realloc(cluster->leases, room * sizeof *leases);
-
-        if (leases) {
-            cluster->leases = leases;
-            cluster->lease_room = room;
-        }
-    }
-    has_room = cluster->lease_count < cluster->lease_room;
+    has_room = array_reserve((void **)&cluster->leases, &cluster->lease_room,
+                             cluster->lease_count + 1, sizeof *cluster->leases);
     pthread_mutex_unlock(&cluster->mutex);
     return has_room;
 }

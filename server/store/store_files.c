@@ -485,12 +485,11 @@ static const char *suffix_of(const struct old_file *file)
 static void note_old(struct store *store, const uint8_t name[STORE_HASH_BYTES], bool is_image)
 {
     struct old_file file = {.since_us = monotonic_us(), .is_image = is_image};
-    void *files = store->old_files;
 
     memcpy(file.name, name, sizeof file.name);
-    if (!array_reserve(&files, &store->old_file_room, store->old_file_count + 1, sizeof file))
+    if (!array_reserve((void **)&store->old_files, &store->old_file_room, store->old_file_count + 1,
+                       sizeof file))
         return; /* the next load removes it */
-    store->old_files = files;
     store->old_files[store->old_file_count++] = file;
 }
 

@@ -246,14 +246,12 @@ static struct tiles_loaded *state_of(const struct load *load, struct states *sta
 {
     const struct tiles_loaded *base;
     const char *id = layer->id;
-    void *at = states->at;
 
     for (size_t i = 0; i < states->count; i++)
         if (strcmp(states->at[i].id, id) == 0)
             return &states->at[i].loaded;
-    if (!array_reserve(&at, &states->room, states->count + 1, sizeof *states->at))
+    if (!array_reserve((void **)&states->at, &states->room, states->count + 1, sizeof *states->at))
         return NULL; /* then tiles are not shared */
-    states->at = at;
     memset(&states->at[states->count], 0, sizeof *states->at);
     snprintf(states->at[states->count].id, sizeof states->at->id, "%s", id);
     base = bases_last(load->bases, layer);
@@ -300,14 +298,12 @@ static const char *locale_with_mesh(const struct load *load, const struct row_ca
 static void note_meshes(struct load *load, const struct row_cache_locale *locale)
 {
     for (const struct row_cache_layer *layer = locale->first; layer; layer = layer->next) {
-        void *items = load->meshes;
-
         if (layer->kind != STORE_MESH ||
             meshes_are_logged(&load->store->cache, layer, 0, UINT64_MAX) ||
             locale_with_mesh(load, layer) ||
-            !array_reserve(&items, &load->mesh_room, load->mesh_count + 1, sizeof *load->meshes))
+            !array_reserve((void **)&load->meshes, &load->mesh_room, load->mesh_count + 1,
+                           sizeof *load->meshes))
             continue;
-        load->meshes = items;
         load->meshes[load->mesh_count++] = layer;
     }
 }

@@ -134,11 +134,10 @@ static bool reserve_chains(struct row_cache *cache)
 struct row_cache_locale *row_cache_add_locale(struct row_cache *cache, const char *id)
 {
     struct row_cache_locale *locale = NULL;
-    void *items = cache->locales;
 
-    if (!array_reserve(&items, &cache->locale_room, cache->locale_count + 1, sizeof locale))
+    if (!array_reserve((void **)&cache->locales, &cache->locale_room, cache->locale_count + 1,
+                       sizeof locale))
         return NULL;
-    cache->locales = items;
     if (reserve_chains(cache))
         locale = calloc(1, sizeof *locale);
     if (!locale)
@@ -170,23 +169,20 @@ struct row_cache_layer *row_cache_add_layer(struct row_cache *cache, const char 
 
 struct row_cache_pin *row_cache_add_pin(struct row_cache *cache)
 {
-    void *items = cache->pins;
 
-    if (!array_reserve(&items, &cache->pin_room, cache->pin_count + 1, sizeof *cache->pins))
+    if (!array_reserve((void **)&cache->pins, &cache->pin_room, cache->pin_count + 1,
+                       sizeof *cache->pins))
         return NULL;
-    cache->pins = items;
     memset(&cache->pins[cache->pin_count], 0, sizeof *cache->pins);
     return &cache->pins[cache->pin_count++];
 }
 
 struct row_cache_pin_layer *row_cache_add_pin_layer(struct row_cache *cache)
 {
-    void *items = cache->pin_layers;
 
-    if (!array_reserve(&items, &cache->pin_layer_room, cache->pin_layer_count + 1,
-                       sizeof *cache->pin_layers))
+    if (!array_reserve((void **)&cache->pin_layers, &cache->pin_layer_room,
+                       cache->pin_layer_count + 1, sizeof *cache->pin_layers))
         return NULL;
-    cache->pin_layers = items;
     memset(&cache->pin_layers[cache->pin_layer_count], 0, sizeof *cache->pin_layers);
     return &cache->pin_layers[cache->pin_layer_count++];
 }
@@ -299,7 +295,6 @@ enum err_code row_cache_add_pending(struct row_cache *cache,
                                     const struct row_cache_pending *pending, struct err *err)
 {
     struct row_cache_layer *layer = row_cache_layer(cache, pending->locale, pending->layer);
-    void *items = cache->pending;
 
     if (!layer || (pending->is_of_polygons ? layer->kind != STORE_MESH
                                            : layer->kind != STORE_HEIGHTFIELD ||
@@ -308,9 +303,9 @@ enum err_code row_cache_add_pending(struct row_cache *cache,
                        "locale %s, revision %llu: the log has %s that its layer %s has not",
                        pending->locale, (unsigned long long)pending->revision,
                        pending->is_of_polygons ? "polygons" : "samples", pending->layer);
-    if (!array_reserve(&items, &cache->pending_room, cache->pending_count + 1, sizeof *pending))
+    if (!array_reserve((void **)&cache->pending, &cache->pending_room, cache->pending_count + 1,
+                       sizeof *pending))
         return err_set(err, ERR_NO_MEMORY, "no memory for the log");
-    cache->pending = items;
     if (!pending->is_of_polygons && row_cache_mark_behind(cache, layer, &pending->rect, err))
         return err->code;
     layer->is_left = false;

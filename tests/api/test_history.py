@@ -330,7 +330,8 @@ def _():
         root = as_("root")
         for query, pointer in (("rect=1,2,3", "rect"), ("rect=0,0,21,1", "rect"), ("rect=0,0,0,1", "rect"),
                                ("author=", "author"), ("author=a%20b", "author"), ("since=x", "since"),
-                               ("since=2026-13-01T00:00:00Z", "since"), ("limit=0", "limit"),
+                               ("since=2026-13-01T00:00:00Z", "since"),
+                               ("since=2026-02-30T00:00:00Z", "since"), ("limit=0", "limit"),
                                ("limit=1001", "limit"), ("order=up", "order"), ("what=1", "what"),
                                ("layer=none", None), ("note=x", "note")):
             answer = own.get(at("a", f"/history?{query}"), headers=root)

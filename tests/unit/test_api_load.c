@@ -4,7 +4,7 @@
  */
 #include "daemon/load.h"
 
-#include "base/hgt_name.h"
+#include "base/degree_grid.h"
 #include "tests/support/api_call.h"
 
 #include <setjmp.h>

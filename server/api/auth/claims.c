@@ -4,13 +4,13 @@
 #include "api/auth/claims.h"
 
 #include "base/span.h"
+#include "base/utc_read.h"
 #include "world/values/locale.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char *const right_words[] = {
 #define RIGHT_WORD(name, word) #word,
@@ -189,55 +189,17 @@ static enum err_code read_items(struct claims *claims, char *value, struct err *
     return read_a_second(claims, "items", value, err);
 }
 
-/* `Z`, `+01:30`, `-01:30`: seconds east of UTC. */
-static bool read_offset(const char *text, double *out_s)
-{
-    int hours, minutes, length = 0;
-
-    *out_s = 0;
-    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
-        return true;
-    if ((text[0] != '+' && text[0] != '-') ||
-        sscanf(text + 1, "%2d:%2d%n", &hours, &minutes, &length) != 2 || length != 5 ||
-        text[6] != '\0' || hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
-        return false;
-    *out_s = (hours * 60 + minutes) * (text[0] == '-' ? -60.0 : 60.0);
-    return true;
-}
-
 /* A date to its end, or a time of RFC 3339; fractions of a second are dropped. */
 static bool read_time(const char *text, double *out_s)
 {
-    struct tm tm = {0};
-    struct tm again;
-    double offset_s;
-    time_t at;
-    const char *end = strptime(text, "%Y-%m-%d", &tm);
-    const bool is_date = end && *end == '\0';
+    const bool is_date = strlen(text) == 10;
+    char day[32];
+    int64_t time_ms;
 
-    if (!end || end - text != 10)
+    snprintf(day, sizeof day, "%.10sT00:00:00Z", text);
+    if (!utc_read(is_date ? day : text, &time_ms))
         return false;
-    if (!is_date) {
-        if (*end != 'T' && *end != 't')
-            return false;
-        end = strptime(end + 1, "%H:%M:%S", &tm);
-        if (!end || end - text != 19 || tm.tm_sec > 60)
-            return false;
-        if (*end == '.') {
-            const size_t digits = strspn(end + 1, "0123456789");
-
-            if (digits == 0)
-                return false;
-            end += 1 + digits;
-        }
-        if (!read_offset(end, &offset_s))
-            return false;
-    }
-    again = tm;
-    at = timegm(&again);
-    if (again.tm_mday != tm.tm_mday) /* 30 February */
-        return false;
-    *out_s = (double)at + (is_date ? 86400 : -offset_s);
+    *out_s = floor((double)time_ms / 1000) + (is_date ? 86400 : 0);
     return true;
 }
 

@@ -13,42 +13,12 @@
 #include "api/encode.h"
 #include "api/options.h"
 #include "base/clock.h"
+#include "base/utc_read.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- shared --------------------------------------------------------------------------------- */
-
-bool past_read_time(const char *text, int64_t *out)
-{
-    struct tm tm = {0};
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    int hours = 0, minutes = 0, length = 0;
-    int64_t ms = 0;
-
-    if (!end || end - text != 19)
-        return false;
-    if (*end == '.') {
-        size_t digits = strspn(end + 1, "0123456789");
-
-        for (size_t i = 0; i < 3; i++)
-            ms = ms * 10 + (i < digits ? end[1 + i] - '0' : 0);
-        if (digits == 0)
-            return false;
-        end += 1 + digits;
-    }
-    if (strcmp(end, "Z") != 0 &&
-        (sscanf(end, "%*1[+-]%2d:%2d%n", &hours, &minutes, &length) != 2 || length != 6 ||
-         end[6] != '\0' || hours < 0 || hours > 23 || minutes < 0 || minutes > 59))
-        return false;
-    if (*end == '-') {
-        hours = -hours;
-        minutes = -minutes;
-    }
-    *out = ((int64_t)timegm(&tm) - hours * 3600 - minutes * 60) * 1000 + ms;
-    return true;
-}
 
 enum err_code past_author(struct call *call, char out[STORE_AUTHOR_MAX + 1], bool *is_given,
                           struct err *err)
@@ -120,8 +90,8 @@ enum err_code past_since(struct call *call, uint64_t *out, bool *is_given, struc
         return err->code;
     if (!json && span_count((struct span){text, strlen(text)}, out) && *out < INT64_MAX / 2)
         return ERR_OK;
-    return past_read_time(text, &time_ms) ? revision_at(call, time_ms, out, err)
-                                          : wrong_since(call, text, err);
+    return utc_read(text, &time_ms) ? revision_at(call, time_ms, out, err)
+                                    : wrong_since(call, text, err);
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

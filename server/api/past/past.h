@@ -6,9 +6,6 @@
 
 #include "api/call.h"
 
-/* Milliseconds since 1970 of RFC 3339; utc_text is the way back. */
-bool past_read_time(const char *text, int64_t *out);
-
 /* author=: a token's name; "" when absent. */
 enum err_code past_author(struct call *call, char out[STORE_AUTHOR_MAX + 1], bool *is_given,
                           struct err *err);

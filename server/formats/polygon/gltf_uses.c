@@ -11,6 +11,8 @@
  */
 #include "formats/polygon/gltf_uses.h"
 
+#include "base/array_reserve.h"
+
 #include <stdlib.h>
 
 enum { OWNERS_MAX = 16, KINDS_MAX = 1000, NONE = UINT32_MAX };
@@ -20,21 +22,14 @@ enum { OWNERS_MAX = 16, KINDS_MAX = 1000, NONE = UINT32_MAX };
 enum err_code gltf_uses_add(struct gltf_uses *uses, uint32_t mesh, const struct affine *place,
                             struct err *err)
 {
-    struct gltf_use *grown = uses->at;
-
-    if (uses->count == uses->room) {
-        uses->room = uses->room ? 2 * uses->room : 64;
-        grown = realloc(uses->at, uses->room * sizeof *grown);
-    }
-    if (!grown)
+    if (!array_reserve((void **)&uses->at, &uses->room, uses->count + 1, sizeof *uses->at))
         return err_set(err, ERR_NO_MEMORY, "no memory for %zu nodes with meshes", uses->count);
-    uses->at = grown;
-    grown[uses->count] = (struct gltf_use){.place = *place,
-                                           .cos = 1,
-                                           .mesh = mesh,
-                                           .owner = (uint32_t)uses->count,
-                                           .shared = 1,
-                                           .next = NONE};
+    uses->at[uses->count] = (struct gltf_use){.place = *place,
+                                              .cos = 1,
+                                              .mesh = mesh,
+                                              .owner = (uint32_t)uses->count,
+                                              .shared = 1,
+                                              .next = NONE};
     uses->count++;
     return ERR_OK;
 }

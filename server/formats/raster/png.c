@@ -25,6 +25,7 @@
  */
 #include "formats/raster/raster_decode.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 
 #include <png.h>
@@ -249,16 +250,9 @@ static void job_on_write(png_structp png, png_bytep from, size_t length)
     struct png_job *job = png_get_io_ptr(png);
     size_t needed = job->to.length + length;
 
-    if (needed > job->to_capacity) {
-        size_t capacity = job->to_capacity * 2 > needed ? job->to_capacity * 2 : needed + 4096;
-        uint8_t *grown = realloc(job->to.at, capacity);
-
-        if (!grown) {
-            job->no_memory = true;
-            png_error(png, "no memory");
-        }
-        job->to.at = grown;
-        job->to_capacity = capacity;
+    if (!array_reserve((void **)&job->to.at, &job->to_capacity, needed, 1)) {
+        job->no_memory = true;
+        png_error(png, "no memory");
     }
     memcpy(job->to.at + job->to.length, from, length);
     job->to.length = needed;

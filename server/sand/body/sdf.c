@@ -24,6 +24,7 @@
  */
 #include "sand/body/sdf.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 
 #include <pthread.h>
@@ -165,15 +166,8 @@ static double crossing_z(const struct vec3 *const v[3], double x, double y)
 
 static bool push(struct crossings *list, struct crossing crossing)
 {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 4096;
-        struct crossing *at = realloc(list->at, room * sizeof *at);
-
-        if (!at)
-            return false;
-        list->at = at;
-        list->room = room;
-    }
+    if (!array_reserve((void **)&list->at, &list->room, list->count + 1, sizeof crossing))
+        return false;
     list->at[list->count++] = crossing;
     return true;
 }

@@ -23,6 +23,7 @@
  */
 #include "sand/body/shell.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "sand/body/inertia.h"
 #include "sand/body/sdf.h"
@@ -106,15 +107,8 @@ static bool add_candidate(const struct maker *maker, struct vec3 at, struct cand
 
     if (!settle(maker, &at))
         return true;
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 4096;
-        struct candidate *grown = realloc(list->at, room * sizeof *grown);
-
-        if (!grown)
-            return false;
-        list->at = grown;
-        list->room = room;
-    }
+    if (!array_reserve((void **)&list->at, &list->room, list->count + 1, sizeof *list->at))
+        return false;
     list->at[list->count++] = (struct candidate){floor(at.z / row_m), floor(at.y / row_m), at};
     return true;
 }

@@ -11,6 +11,7 @@
  */
 #include "sand/patch/manager.h"
 
+#include "base/array_reserve.h"
 #include "base/check.h"
 #include "sand/patch/manager_data.h"
 
@@ -416,20 +417,6 @@ static enum err_code check_bodies(const struct sand_engine *engine, const struct
     return ERR_OK;
 }
 
-static enum err_code make_room(struct manager *manager, struct err *err)
-{
-    struct patch **grown;
-
-    if (manager->count < manager->room)
-        return ERR_OK;
-    grown = realloc(manager->patches, (2 * manager->room + 16) * sizeof(struct patch *));
-    if (!grown)
-        return err_set(err, ERR_NO_MEMORY, "no memory for a patch");
-    manager->patches = grown;
-    manager->room = 2 * manager->room + 16;
-    return ERR_OK;
-}
-
 static void adopt_bodies(struct patch *patch)
 {
     struct patch_start *start = &patch->start;
@@ -450,9 +437,11 @@ static enum err_code add(struct manager *manager, struct patch_start *start, dou
     uint32_t slot = 0;
 
     if (check_overlap(manager, start, err) || free_slot(manager, start->scale, &slot, err) ||
-        check_bodies(engine->engine, NULL, start->bodies, start->body_count, err) ||
-        make_room(manager, err))
+        check_bodies(engine->engine, NULL, start->bodies, start->body_count, err))
         return err->code;
+    if (!array_reserve((void **)&manager->patches, &manager->room, manager->count + 1,
+                       sizeof(struct patch *)))
+        return err_set(err, ERR_NO_MEMORY, "no memory for a patch");
     patch = calloc(1, sizeof *patch);
     if (!patch)
         return err_set(err, ERR_NO_MEMORY, "no memory for a patch");

@@ -8,6 +8,8 @@
  */
 #include "sand/patch/report_table.h"
 
+#include "base/array_reserve.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,15 +83,9 @@ static struct patch_report *put(struct report_table *table, struct patch_report 
         table->reports[place] = report;
         return old;
     }
-    if (table->count == table->room) {
-        const size_t room = 2 * table->room + 16;
-        struct patch_report **grown = realloc(table->reports, room * sizeof(struct patch_report *));
-
-        if (!grown)
-            return report;
-        table->reports = grown;
-        table->room = room;
-    }
+    if (!array_reserve((void **)&table->reports, &table->room, table->count + 1,
+                       sizeof(struct patch_report *)))
+        return report;
     memmove(table->reports + place + 1, table->reports + place,
             (table->count - place) * sizeof(struct patch_report *));
     table->reports[place] = report;

@@ -27,6 +27,8 @@
  */
 #include "terrain/field/relax.h"
 
+#include "base/array_reserve.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -129,15 +131,8 @@ static bool heap_push(struct relax *relax, double height_m, uint32_t at)
 {
     size_t i = relax->heap_count;
 
-    if (i == relax->heap_room) {
-        struct queued *grown =
-            realloc(relax->heap, (2 * relax->heap_room + 1024) * sizeof *relax->heap);
-
-        if (!grown)
-            return false;
-        relax->heap = grown;
-        relax->heap_room = 2 * relax->heap_room + 1024;
-    }
+    if (!array_reserve((void **)&relax->heap, &relax->heap_room, i + 1, sizeof *relax->heap))
+        return false;
     relax->heap_count++;
     for (; i > 0 && relax->heap[(i - 1) / 2].height_m > height_m; i = (i - 1) / 2)
         relax->heap[i] = relax->heap[(i - 1) / 2];
