@@ -96,7 +96,9 @@ static struct slab *slab_map(size_t block_bytes)
         munmap(map, before);
     munmap(map + before + SLAB_BYTES, SLAB_BYTES - before);
     madvise(slab, SLAB_BYTES, MADV_HUGEPAGE); /* where there are none, small pages do */
-    slab->all = ~0ull >> (64 - (SLAB_BYTES - HEADER_BYTES) / block_bytes);
+    size_t blocks = (SLAB_BYTES - HEADER_BYTES) / block_bytes;
+
+    slab->all = ~0ull >> (64 - (blocks < 64 ? blocks : 64));
     slab->free = slab->all;
     slab->link = NULL;
     return slab;
@@ -121,7 +123,7 @@ void *slab_alloc(struct slab_pool *pool, size_t bytes)
     size_t block_bytes = (bytes + 63) / 64 * 64;
     void *block = NULL;
 
-    CHECK(bytes >= SLAB_BYTES / 64 && bytes <= SLAB_BYTES / 2 - HEADER_BYTES);
+    CHECK(bytes >= SLAB_BYTES / 128 && bytes <= SLAB_BYTES / 2 - HEADER_BYTES);
     pthread_mutex_lock(&pool->lock);
     if (pool->block_bytes == 0)
         pool->block_bytes = block_bytes; /* once, before there is a block: slab_free reads it */

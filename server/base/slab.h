@@ -30,7 +30,8 @@ struct slab_pool {
 
 /*
  * A block of this size, aligned to 64 bytes, its content undefined. NULL without memory. The size
- * is the same in each call of one pool, between 128 KiB and 4 MiB. Any thread; O(1).
+ * is the same in each call of one pool, between 64 KiB and 4 MiB; of less than 128 KiB a slab has
+ * only 64 blocks. Any thread; O(1).
  */
 void *slab_alloc(struct slab_pool *pool, size_t bytes);
 void slab_free(struct slab_pool *pool, void *block); /* NULL is fine */

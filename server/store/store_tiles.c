@@ -393,11 +393,9 @@ static enum err_code read_tile(struct worker *w, uint32_t tx, uint32_t ty, float
 
     heightfield_tile_size(&t->spec, tx, ty, &cols, &rows);
     if (!row->is_there) {
-        const float *from = heightfield_tile_samples(t->base->field, tx, ty);
-
         for (uint32_t r = 0; r < rows; r++)
-            memcpy(samples_m + r * stride, from + r * heightfield_tile_stride(t->base->field),
-                   cols * sizeof *from);
+            memcpy(samples_m + r * stride, heightfield_tile_row(t->base->field, tx, ty, r),
+                   cols * sizeof *samples_m);
         apply_log(t, tx, ty, cols, rows, 0, samples_m);
         return ERR_OK;
     }
@@ -443,6 +441,8 @@ static enum err_code build_tile(struct worker *w, size_t index)
             damaged_tile(t, tx, ty, reason, &w->err);
         return w->err.code;
     }
+    if (t->base && !t->rows[index].is_there)
+        heightfield_builder_over(t->builder, tx, ty, t->base->field);
     return ERR_OK;
 }
 

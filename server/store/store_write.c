@@ -21,25 +21,6 @@ static void expect_transaction(const struct store *store)
 
 /* ---- tiles and layers ----------------------------------------------------------------------- */
 
-/* The tile's samples inside the field, without a gap: borrowed, or packed into *packed (malloc). */
-static const float *tile_pack(const struct heightfield *field, uint32_t tx, uint32_t ty,
-                              size_t *bytes, float **packed)
-{
-    const float *samples = heightfield_tile_samples(field, tx, ty);
-    size_t stride = heightfield_tile_stride(field);
-    uint32_t cols, rows;
-
-    heightfield_tile_size(heightfield_spec(field), tx, ty, &cols, &rows);
-    *bytes = (size_t)cols * rows * sizeof *samples;
-    *packed = NULL;
-    if (cols == stride)
-        return samples;
-    *packed = malloc(*bytes);
-    for (uint32_t row = 0; *packed && row < rows; row++)
-        memcpy(*packed + (size_t)row * cols, samples + row * stride, cols * sizeof *samples);
-    return *packed;
-}
-
 enum err_code store_write_tile(struct store *store, const struct row_cache_layer *layer,
                                const struct heightfield *field, uint64_t revision, uint32_t tx,
                                uint32_t ty, struct err *err)
@@ -50,7 +31,7 @@ enum err_code store_write_tile(struct store *store, const struct row_cache_layer
         "DO UPDATE SET rev = excluded.rev, crc = excluded.crc, data = excluded.data";
     float *packed;
     size_t bytes;
-    const float *samples = tile_pack(field, tx, ty, &bytes, &packed);
+    const float *samples = heightfield_tile_pack(field, tx, ty, &bytes, &packed);
     enum err_code code;
 
     if (!samples)

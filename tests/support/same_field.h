@@ -14,14 +14,19 @@
 static inline bool same_tile(const struct tile *a, const struct tile *b)
 {
     size_t nodes = a->level_offset[TILE_SHIFT] + 1u;
-    size_t samples = (size_t)a->shape.stride * tile_row_count(&a->shape);
     uint32_t count = tile_minmax16_count(&a->shape), last = count - 1;
 
-    return a == b || (memcmp(&a->shape, &b->shape, sizeof a->shape) == 0 &&
-                      memcmp(a->samples, b->samples, samples * sizeof *a->samples) == 0 &&
-                      memcmp(a->nodes, b->nodes, nodes * sizeof *a->nodes) == 0 &&
-                      memcmp(tile_minmax16(a, 0, last), tile_minmax16(b, 0, last),
-                             count * sizeof(struct minmax16_node)) == 0);
+    if (a == b)
+        return true;
+    if (memcmp(&a->shape, &b->shape, sizeof a->shape) != 0)
+        return false;
+    for (uint32_t row = 0; row < tile_row_count(&a->shape); row++)
+        if (memcmp(tile_at(a, (size_t)row * a->shape.stride),
+                   tile_at(b, (size_t)row * a->shape.stride), a->shape.stride * sizeof(float)) != 0)
+            return false;
+    return memcmp(a->nodes, b->nodes, nodes * sizeof *a->nodes) == 0 &&
+           memcmp(tile_minmax16(a, 0, last), tile_minmax16(b, 0, last),
+                  count * sizeof(struct minmax16_node)) == 0;
 }
 
 static inline bool same_field(const struct heightfield *a, const struct heightfield *b, char *where,

@@ -62,17 +62,18 @@ static float scan(const struct heightfield *field, enum block_kind kind, uint32_
                   uint32_t step)
 {
     const struct heightfield_spec *spec = heightfield_spec(field);
-    size_t stride = heightfield_tile_stride(field);
-    const float *at =
-        heightfield_tile_samples(field, c >> TILE_SHIFT_OF_BLOCKS, r >> TILE_SHIFT_OF_BLOCKS) +
-        r % BLOCK_CELLS * stride + c % BLOCK_CELLS;
     uint32_t cols = spec->cols - c < step ? spec->cols - c : step;
     uint32_t rows = spec->rows - r < step ? spec->rows - r : step;
     float sign = kind == BLOCK_MIN ? 1.0f : -1.0f, best = __builtin_inff();
 
-    for (uint32_t j = 0; j < rows; j++, at += stride)
+    for (uint32_t j = 0; j < rows; j++) {
+        const float *at = heightfield_tile_row(field, c >> TILE_SHIFT_OF_BLOCKS,
+                                               r >> TILE_SHIFT_OF_BLOCKS, r % BLOCK_CELLS + j) +
+                          c % BLOCK_CELLS;
+
         for (uint32_t i = 0; i < cols; i++)
             best = sign * at[i] < best ? sign * at[i] : best; /* NaN is never less */
+    }
     return best < __builtin_inff() ? sign * best : __builtin_nanf("");
 }
 

@@ -120,6 +120,14 @@ struct heightfield *heightfield_with_samples(const struct heightfield *field,
                                              const struct sample_rect *rect, const float *heights_m,
                                              struct err *err);
 
+/*
+ * Of a field that has just been made of another one by samples in a rectangle: its new tiles keep
+ * only the chunks of samples that differ from those of the other one (tile_over). For a field whose
+ * tiles other fields hold as long: a fork's. O(bytes of the rect's tiles).
+ */
+void heightfield_share(struct heightfield *field, const struct heightfield *other,
+                       const struct sample_rect *rect);
+
 /* Copies a rectangle that is inside the field to out_m[rows][cols]. */
 void heightfield_read_samples(const struct heightfield *field, const struct sample_rect *rect,
                               float *out_m);

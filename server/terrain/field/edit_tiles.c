@@ -101,6 +101,17 @@ struct heightfield *heightfield_with_samples(const struct heightfield *field,
     return copy;
 }
 
+void heightfield_share(struct heightfield *field, const struct heightfield *other,
+                       const struct sample_rect *rect)
+{
+    struct tile_range range = range_of(field, rect);
+
+    for (uint32_t row = range.row0; row <= range.row1; row++)
+        for (uint32_t column = range.column0; column <= range.column1; column++)
+            heightfield_tile_over(field, (size_t)row * field->tile_cols + column, other);
+    field->has_bases = true;
+}
+
 void heightfield_read_samples(const struct heightfield *field, const struct sample_rect *rect,
                               float *out_m)
 {
@@ -115,7 +126,7 @@ void heightfield_read_samples(const struct heightfield *field, const struct samp
 
             for (uint32_t r = 0; r < part.rows; r++)
                 memcpy(out_m + offset + (size_t)r * rect->cols,
-                       tile->samples + (size_t)(part.row + r) * field->stride + part.column,
+                       tile_at(tile, (size_t)(part.row + r) * field->stride + part.column),
                        part.cols * sizeof *out_m);
         }
 }

@@ -130,8 +130,7 @@ void heightfield_prefetch(const struct heightfield *field, struct vec2 at)
         return; /* the borders are no matter here */
     column = (uint32_t)u;
     row = (uint32_t)v;
-    samples = heightfield_tile(field, column, row)->samples +
-              (size_t)(row & (TILE_CELLS - 1)) * field->stride + (column & (TILE_CELLS - 1));
+    samples = heightfield_at(field, column, row);
     __builtin_prefetch(samples);
     __builtin_prefetch(samples + field->stride);
 }
@@ -208,8 +207,7 @@ ALWAYS_INLINE void place_fill(const struct heightfield *field, uint32_t column, 
                               enum triangulation triangulation, struct cell_place *place)
 {
     place->stride = field->stride;
-    place->at = heightfield_tile(field, column, row)->samples +
-                (row & (TILE_CELLS - 1)) * place->stride + (column & (TILE_CELLS - 1));
+    place->at = heightfield_at(field, column, row);
     place->is_main = triangulation == TRIANGULATION_MAIN ||
                      (triangulation == TRIANGULATION_ALTERNATING && ((column + row) & 1) != 0);
 }

@@ -52,28 +52,41 @@ struct tile_shape heightfield_tile_shape(const struct heightfield_spec *spec, ui
                       spec->cols <= TILE_SAMPLES && spec->rows <= TILE_SAMPLES);
 }
 
-static const struct tile *tile_at(const struct heightfield *field, uint32_t tile_column,
+static const struct tile *tile_of(const struct heightfield *field, uint32_t tile_column,
                                   uint32_t tile_row)
 {
     CHECK(tile_column < field->tile_cols && tile_row < field->tile_rows);
     return field->tiles[(size_t)tile_row * field->tile_cols + tile_column];
 }
 
-const float *heightfield_tile_samples(const struct heightfield *field, uint32_t tile_column,
-                                      uint32_t tile_row)
+const float *heightfield_tile_row(const struct heightfield *field, uint32_t tile_column,
+                                  uint32_t tile_row, uint32_t row)
 {
-    return tile_at(field, tile_column, tile_row)->samples;
+    return tile_at(tile_of(field, tile_column, tile_row), (size_t)row * field->stride);
 }
 
-size_t heightfield_tile_stride(const struct heightfield *field)
+const float *heightfield_tile_pack(const struct heightfield *field, uint32_t tile_column,
+                                   uint32_t tile_row, size_t *bytes, float **made)
 {
-    return field->stride;
+    const struct tile *tile = tile_of(field, tile_column, tile_row);
+    uint32_t cols, rows;
+
+    heightfield_tile_size(&field->spec, tile_column, tile_row, &cols, &rows);
+    *bytes = (size_t)cols * rows * sizeof(float);
+    *made = NULL;
+    if (cols == field->stride && tile->base == NULL)
+        return tile->samples;
+    *made = malloc(*bytes);
+    for (uint32_t row = 0; *made && row < rows; row++)
+        memcpy(*made + (size_t)row * cols, tile_at(tile, (size_t)row * field->stride),
+               cols * sizeof **made);
+    return *made;
 }
 
 uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_column,
                                  uint32_t tile_row)
 {
-    return tile_at(field, tile_column, tile_row)->serial;
+    return tile_of(field, tile_column, tile_row)->serial;
 }
 
 uint64_t heightfield_all_tiles_bytes(void)
@@ -132,8 +145,8 @@ float heightfield_sample(const struct heightfield *field, uint32_t column, uint3
     uint32_t r = row < field->cell_rows ? row : field->cell_rows - 1;
     const struct tile *tile = heightfield_tile(field, c, r);
 
-    return tile->samples[(size_t)((r & (TILE_CELLS - 1)) + (row - r)) * field->stride +
-                         (c & (TILE_CELLS - 1)) + (column - c)];
+    return *tile_at(tile, (size_t)((r & (TILE_CELLS - 1)) + (row - r)) * field->stride +
+                              (c & (TILE_CELLS - 1)) + (column - c));
 }
 
 /* The samples of a node, clipped to the query; tiles hold every sample a node's cells use. */
@@ -205,19 +218,20 @@ bool heightfield_aprons_agree(const struct heightfield *field, struct err *err)
     for (uint32_t ty = 0; ty < field->tile_rows; ty++)
         for (uint32_t tx = 0; tx < field->tile_cols; tx++) {
             const struct tile *tile = field->tiles[(size_t)ty * field->tile_cols + tx];
-            const float *own = tile->samples;
             size_t stride = field->stride, rows = tile_row_count(&tile->shape);
             bool has_east = tx + 1 < field->tile_cols, has_north = ty + 1 < field->tile_rows;
-            const float *east =
-                has_east ? field->tiles[(size_t)ty * field->tile_cols + tx + 1]->samples : own;
-            const float *north =
-                has_north ? field->tiles[(size_t)(ty + 1) * field->tile_cols + tx]->samples : own;
+            const struct tile *east =
+                has_east ? field->tiles[(size_t)ty * field->tile_cols + tx + 1] : tile;
+            const struct tile *north =
+                has_north ? field->tiles[(size_t)(ty + 1) * field->tile_cols + tx] : tile;
 
             for (size_t i = 0; i < TILE_SAMPLES; i++)
                 if ((has_east && i < rows &&
-                     memcmp(&own[i * stride + TILE_CELLS], &east[i * stride], sizeof *own) != 0) ||
+                     memcmp(tile_at(tile, i * stride + TILE_CELLS), tile_at(east, i * stride),
+                            sizeof(float)) != 0) ||
                     (has_north && i < stride &&
-                     memcmp(&own[TILE_CELLS * stride + i], &north[i], sizeof *own) != 0)) {
+                     memcmp(tile_at(tile, TILE_CELLS * stride + i), tile_at(north, i),
+                            sizeof(float)) != 0)) {
                     err_set(err, ERR_INTERNAL, "tile (%u, %u) disagrees with its apron at %zu", tx,
                             ty, i);
                     return false;
@@ -240,14 +254,14 @@ static bool groups_agree(const struct heightfield *field, struct err *err)
 static bool beyond_is_nan(const struct heightfield *field, struct err *err)
 {
     for (uint32_t i = 0; i < field->tile_cols * field->tile_rows; i++) {
-        const float *samples = field->tiles[i]->samples;
+        const struct tile *tile = field->tiles[i];
         uint32_t cols, rows;
 
         heightfield_tile_size(&field->spec, i % field->tile_cols, i / field->tile_cols, &cols,
                               &rows);
-        for (uint32_t row = 0; row < tile_row_count(&field->tiles[i]->shape); row++)
+        for (uint32_t row = 0; row < tile_row_count(&tile->shape); row++)
             for (uint32_t column = row < rows ? cols : 0; column < field->stride; column++)
-                if (!isnan(samples[row * field->stride + column])) {
+                if (!isnan(*tile_at(tile, (size_t)row * field->stride + column))) {
                     err_set(err, ERR_INTERNAL, "tile %u has sample (%u, %u) beyond the field", i,
                             column, row);
                     return false;

@@ -100,6 +100,8 @@ struct heightfield *heightfield_create(const struct heightfield_spec *spec, cons
  * share   instead of begin and seal: the tile of another field of the same size and leaf size.
  * seal    builds the tile's pyramid, best while its samples are still in the cache. ERR_BAD_INPUT:
  *         an infinite height, named with its place in the field.
+ * over    after seal: of a tile like that of another field, which has all that is kept, only what
+ *         differs is kept (heightfield_share).
  * rest    after all that will be put: seals the tiles that were begun; all others are one tile
  *         without data, which they share. The errors of seal, and ERR_NO_MEMORY.
  * finish  takes the builder, on an error, too. ERR_BAD_INPUT: a tile that was not sealed, or that
@@ -119,6 +121,8 @@ enum err_code heightfield_builder_put(struct heightfield_builder *builder, uint3
                                       struct err *err);
 enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint32_t tile_column,
                                        uint32_t tile_row, struct err *err);
+void heightfield_builder_over(struct heightfield_builder *builder, uint32_t tile_column,
+                              uint32_t tile_row, const struct heightfield *other);
 enum err_code heightfield_builder_rest(struct heightfield_builder *builder, struct err *err);
 struct heightfield *heightfield_builder_finish(struct heightfield_builder *builder,
                                                struct err *err);
@@ -132,14 +136,18 @@ struct heightfield_tile_layout heightfield_tile_layout(const struct heightfield_
 void heightfield_tile_size(const struct heightfield_spec *spec, uint32_t tile_column,
                            uint32_t tile_row, uint32_t *cols, uint32_t *rows);
 
+/* A row of the samples of one tile, borrowed from the field. */
+const float *heightfield_tile_row(const struct heightfield *field, uint32_t tile_column,
+                                  uint32_t tile_row, uint32_t row);
+
 /*
- * The samples of one tile, borrowed from the field; how many a row has, some of them beyond it;
- * and a number that no other tile of this process ever has, so values computed from a tile can be
- * cached by it.
+ * A tile's samples inside the field, without a gap: borrowed, or packed into *made, which is the
+ * caller's to free. *bytes: their length. NULL without memory.
  */
-const float *heightfield_tile_samples(const struct heightfield *field, uint32_t tile_column,
-                                      uint32_t tile_row);
-size_t heightfield_tile_stride(const struct heightfield *field);
+const float *heightfield_tile_pack(const struct heightfield *field, uint32_t tile_column,
+                                   uint32_t tile_row, size_t *bytes, float **made);
+
+/* A number that no other tile of this process has: values made of a tile are cached by it. */
 uint64_t heightfield_tile_serial(const struct heightfield *field, uint32_t tile_column,
                                  uint32_t tile_row);
 

@@ -419,6 +419,16 @@ enum err_code heightfield_builder_seal(struct heightfield_builder *builder, uint
     return tile_seal(tile) ? ERR_OK : infinite_in_tile(tile, tile_column, tile_row, err);
 }
 
+void heightfield_builder_over(struct heightfield_builder *builder, uint32_t tile_column,
+                              uint32_t tile_row, const struct heightfield *other)
+{
+    struct heightfield *field = builder->field;
+
+    CHECK(other->leaf_shift == field->leaf_shift && other->spec.cols == field->spec.cols &&
+          other->spec.rows == field->spec.rows);
+    heightfield_tile_over(field, (size_t)tile_row * field->tile_cols + tile_column, other);
+}
+
 enum err_code heightfield_builder_rest(struct heightfield_builder *builder, struct err *err)
 {
     struct heightfield *field = builder->field;
@@ -471,6 +481,8 @@ static struct heightfield *finish(struct heightfield_builder *builder, struct er
             err_set(err, ERR_NO_MEMORY, "no memory for a heightfield");
             return NULL;
         }
+    for (size_t i = 0; i < tile_count(field); i++)
+        field->has_bases |= field->tiles[i]->base != NULL;
     heightfield_build_top(field, 0, 0, field->tile_cols - 1, field->tile_rows - 1);
     free(builder);
     return field;
@@ -548,6 +560,7 @@ struct heightfield *heightfield_copy(const struct heightfield *field, struct err
     memcpy(copy->minmax16_top, field->minmax16_top,
            field->minmax16_count * sizeof *field->minmax16_top);
     copy->ray_box = field->ray_box;
+    copy->has_bases = field->has_bases;
     for (size_t i = 0; i < heightfield_group_count(field); i++) {
         copy->groups[i] = field->groups[i];
         atomic_fetch_add_explicit(&copy->groups[i]->refs, 1, memory_order_relaxed);
@@ -574,6 +587,18 @@ bool heightfield_replace_tile(struct heightfield *field, size_t index, struct ti
     field->tiles[index] = tile;
     field->groups[number]->tiles[index % TILE_GROUP_TILES] = tile;
     return true;
+}
+
+void heightfield_tile_over(struct heightfield *field, size_t index, const struct heightfield *other)
+{
+    struct tile *tile = field->tiles[index];
+
+    if (tile == other->tiles[index] || tile->base)
+        return;
+    tile = tile_over(tile, other->tiles[index]);
+    field->tiles[index] = tile;
+    if (field->groups[index / TILE_GROUP_TILES])
+        field->groups[index / TILE_GROUP_TILES]->tiles[index % TILE_GROUP_TILES] = tile;
 }
 
 struct heightfield *heightfield_with_triangulation(const struct heightfield *field,

@@ -54,6 +54,7 @@ struct heightfield {
     struct minmax16_node *minmax16_top; /* after top */
     /* so many cells away from the origin that a minmax16 node may lose a hit; inner_m is 0 then */
     bool is_far;
+    bool has_bases; /* of some tiles only a part of the samples is in them (tile_at) */
     struct ray_box ray_box;
     struct tile *tiles[]; /* [tile_rows][tile_cols]; here, a step less to a sample */
 };
@@ -70,6 +71,10 @@ struct heightfield *heightfield_copy(const struct heightfield *field, struct err
 
 /* Replaces a tile by another (taken), in a field that is not shared yet. */
 bool heightfield_replace_tile(struct heightfield *field, size_t index, struct tile *tile);
+
+/* tile_over the other field's tile, of a tile that only this field has. */
+void heightfield_tile_over(struct heightfield *field, size_t index,
+                           const struct heightfield *other);
 
 /* The top pyramid's nodes over some tiles, each level computed from the one below. */
 void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uint32_t tile_row0,
@@ -93,13 +98,19 @@ static inline const struct tile *heightfield_tile(const struct heightfield *fiel
     return field->tiles[(size_t)(row >> TILE_SHIFT) * field->tile_cols + (column >> TILE_SHIFT)];
 }
 
+/* The samples of a cell and of the squares and rows that begin there, as tile_at. */
+static inline const float *heightfield_at(const struct heightfield *field, uint32_t column,
+                                          uint32_t row)
+{
+    return tile_at(heightfield_tile(field, column, row),
+                   (size_t)(row & (TILE_CELLS - 1)) * field->stride + (column & (TILE_CELLS - 1)));
+}
+
 static inline struct corners heightfield_corners(const struct heightfield *field, uint32_t column,
                                                  uint32_t row)
 {
-    const struct tile *tile = heightfield_tile(field, column, row);
     size_t stride = field->stride;
-    const float *at =
-        tile->samples + (row & (TILE_CELLS - 1)) * stride + (column & (TILE_CELLS - 1));
+    const float *at = heightfield_at(field, column, row);
 
     return (struct corners){at[0], at[1], at[stride], at[stride + 1]};
 }
@@ -115,6 +126,13 @@ static inline const struct minmax16_node *heightfield_minmax16(const struct heig
 /* The shape of a tile. */
 struct tile_shape heightfield_tile_shape(const struct heightfield_spec *spec, uint32_t tile_column,
                                          uint32_t tile_row);
+
+/* tile_at, a load less for a field whose tiles have all of their samples. */
+static inline const float *heightfield_tile_at(const struct heightfield *field,
+                                               const struct tile *tile, size_t offset)
+{
+    return __builtin_expect(field->has_bases, 0) ? tile_at(tile, offset) : tile->samples + offset;
+}
 
 /* Bounds of the node of `level` that holds a cell; level is leaf_shift..level_max. */
 static inline struct bounds heightfield_node(const struct heightfield *field, uint32_t level,

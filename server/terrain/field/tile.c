@@ -31,8 +31,10 @@
 
 static atomic_uint_least64_t last_serial;
 static atomic_uint_least64_t all_bytes;
-static struct slab_pool pools[TILE_SHIFT + 1] = {
-    [0 ... TILE_SHIFT] = SLAB_POOL_INIT}; /* of whole tiles: a leaf size has its size of them */
+/* of whole tiles, and of those with one or two chunks: a leaf size has its size of them */
+enum { OWN_CHUNKS_MAX = 2 };
+static struct slab_pool pools[OWN_CHUNKS_MAX + 1][TILE_SHIFT + 1] = {
+    [0 ... OWN_CHUNKS_MAX] = {[0 ... TILE_SHIFT] = SLAB_POOL_INIT}};
 
 void tile_column_bounds_scalar(const float *samples, size_t stride, uint32_t rows, uint32_t cols,
                                float *min, float *max)
@@ -179,10 +181,25 @@ static size_t sample_bytes(const struct tile_shape *shape)
     return ((size_t)shape->stride * tile_row_count(shape) + 1) / 2 * 2 * sizeof(float);
 }
 
+/* A chunk's samples with five rows after its first ones. */
+enum { CHUNK_SAMPLES = (1 << TILE_CHUNK_SHIFT) + 5 * TILE_SAMPLES + 1 };
+_Static_assert(CHUNK_SAMPLES % 2 == 0 &&
+                   TILE_SAMPLES * TILE_SAMPLES <=
+                       ((TILE_CHUNKS - 1) << TILE_CHUNK_SHIFT) + CHUNK_SAMPLES,
+               "bounds come after the chunks, and the last one has the rest");
+
+/* own: of how many chunks; 0: of all samples. */
+static size_t bytes_with(const struct tile_shape *shape, uint32_t own)
+{
+    size_t samples = own ? own * CHUNK_SAMPLES * sizeof(float) : sample_bytes(shape);
+
+    return minmax16_bytes(shape) + sizeof(struct tile) + samples +
+           node_count(shape) * sizeof(struct bounds);
+}
+
 size_t tile_bytes(const struct tile_shape *shape)
 {
-    return minmax16_bytes(shape) + sizeof(struct tile) + sample_bytes(shape) +
-           node_count(shape) * sizeof(struct bounds);
+    return bytes_with(shape, 0);
 }
 
 static bool is_whole(const struct tile_shape *shape)
@@ -396,11 +413,11 @@ static void build(struct tile *tile, const struct node_rect *blocks)
     build_levels(tile, &leaves);
 }
 
-/* The tile without samples; its nodes and leaves have no data. */
-static struct tile *allocate(const struct tile_shape *shape)
+/* The tile without samples; its nodes and leaves have no data. own: as of bytes_with. */
+static struct tile *allocate(const struct tile_shape *shape, uint32_t own)
 {
-    size_t bytes = tile_bytes(shape), below = minmax16_bytes(shape);
-    char *block = is_whole(shape) ? slab_alloc(&pools[shape->leaf_shift], bytes)
+    size_t bytes = bytes_with(shape, own), below = minmax16_bytes(shape);
+    char *block = is_whole(shape) ? slab_alloc(&pools[own][shape->leaf_shift], bytes)
                                   : aligned_alloc(64, (bytes + 63) / 64 * 64);
     struct tile *tile = block ? (struct tile *)(void *)(block + below) : NULL;
     uint32_t offset = 0;
@@ -420,7 +437,10 @@ static struct tile *allocate(const struct tile_shape *shape)
         tile->level_shift[level] = (uint8_t)side_shift(shape, level);
         offset += 1u << 2 * tile->level_shift[level];
     }
-    tile->nodes = (struct bounds *)(void *)((char *)tile + sizeof *tile + sample_bytes(shape));
+    tile->base = NULL;
+    for (uint32_t i = 0; i <= TILE_CHUNKS; i++)
+        tile->chunk[i] = tile->samples;
+    tile->nodes = (struct bounds *)(void *)(block + bytes) - offset;
     if (is_whole(shape)) /* all are built then */
         return tile;
     for (uint32_t i = 0; i < tile_minmax16_count(shape); i++)
@@ -432,7 +452,7 @@ static struct tile *allocate(const struct tile_shape *shape)
 
 struct tile *tile_begin(const struct tile_shape *shape, uint32_t cols, uint32_t rows)
 {
-    struct tile *tile = allocate(shape);
+    struct tile *tile = allocate(shape, 0);
 
     for (uint32_t row = 0; tile && row < tile_row_count(shape); row++) {
         float *to = tile->samples + (size_t)row * shape->stride;
@@ -463,11 +483,9 @@ bool tile_seal(struct tile *tile)
 static bool has_samples(const struct tile *tile, const struct tile_rect *rect,
                         const float *heights_m, size_t stride)
 {
-    size_t own_stride = tile->shape.stride;
-    const float *own = tile->samples + rect->row * own_stride + rect->column;
-
     for (uint32_t row = 0; row < rect->rows; row++)
-        if (memcmp(own + row * own_stride, heights_m + row * stride, rect->cols * sizeof *own) != 0)
+        if (memcmp(tile_at(tile, (size_t)(rect->row + row) * tile->shape.stride + rect->column),
+                   heights_m + row * stride, rect->cols * sizeof *heights_m) != 0)
             return false;
     return true;
 }
@@ -493,13 +511,15 @@ struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
         tile_ref(tile);
         return tile;
     }
-    struct tile *copy = allocate(shape);
+    struct tile *copy = allocate(shape, 0);
     size_t below = minmax16_bytes(shape);
     struct node_rect part;
 
     if (copy == NULL)
         return NULL;
-    memcpy(copy->samples, tile->samples, sample_bytes(shape));
+    for (uint32_t row = 0; row < tile_row_count(shape); row++)
+        memcpy(copy->samples + (size_t)row * shape->stride,
+               tile_at(tile, (size_t)row * shape->stride), shape->stride * sizeof(float));
     memcpy(copy->nodes, tile->nodes, node_count(shape) * sizeof *tile->nodes);
     for (uint32_t row = 0; row < rect->rows; row++)
         memcpy(copy->samples + (size_t)(rect->row + row) * shape->stride + rect->column,
@@ -509,6 +529,53 @@ struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
     blocks_of(rect->row, rect->rows, block_count(shape->rows), &part.row0, &part.row1);
     build(copy, &part);
     copy->serial = next_serial();
+    return copy;
+}
+
+/* How many samples of a chunk there are. */
+static size_t chunk_samples(uint32_t chunk)
+{
+    size_t rest = (size_t)TILE_SAMPLES * TILE_SAMPLES - ((size_t)chunk << TILE_CHUNK_SHIFT);
+
+    return rest < CHUNK_SAMPLES ? rest : CHUNK_SAMPLES;
+}
+
+struct tile *tile_over(struct tile *tile, struct tile *other)
+{
+    const struct tile_shape *shape = &tile->shape;
+    size_t below = minmax16_bytes(shape);
+    struct tile *base = other->base ? other->base : other, *copy;
+    uint32_t own[TILE_CHUNKS], count = 0;
+
+    /* larger leaves are of more than five rows */
+    if (!is_whole(shape) || shape->leaf_shift > BLOCK_SHIFT)
+        return tile;
+    CHECK(tile->base == NULL && base->base == NULL && is_whole(&base->shape));
+    for (uint32_t i = 0; i < TILE_CHUNKS; i++) {
+        size_t first = (size_t)i << TILE_CHUNK_SHIFT;
+
+        if (memcmp(tile->samples + first, base->samples + first,
+                   chunk_samples(i) * sizeof(float)) != 0)
+            own[count++] = i;
+    }
+    copy = count >= 1 && count <= OWN_CHUNKS_MAX ? allocate(shape, count) : NULL;
+    if (copy == NULL)
+        return tile;
+    memcpy((char *)copy - below, (const char *)tile - below, below);
+    memcpy(copy->nodes, tile->nodes, node_count(shape) * sizeof *tile->nodes);
+    memcpy(copy->chunk, base->chunk, sizeof copy->chunk);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t first = (size_t)own[i] << TILE_CHUNK_SHIFT;
+        float *to = copy->samples + (size_t)i * CHUNK_SAMPLES;
+
+        memcpy(to, tile->samples + first, chunk_samples(own[i]) * sizeof *to);
+        copy->chunk[own[i]] = (float *)((uintptr_t)to - first * sizeof *to);
+    }
+    copy->chunk[TILE_CHUNKS] = copy->chunk[TILE_CHUNKS - 1];
+    copy->base = base;
+    tile_ref(base);
+    copy->serial = tile->serial;
+    tile_unref(tile);
     return copy;
 }
 
@@ -524,7 +591,7 @@ void tile_hash(const struct tile *tile, uint64_t hash[2])
     hash[1] = 0;
     CHECK(tile->shape.cols >= TILE_CELLS && tile->shape.rows >= TILE_CELLS);
     for (uint32_t row = 0; row < TILE_CELLS; row++)
-        sample_hash(tile->samples + (size_t)row * TILE_SAMPLES, TILE_CELLS, 1, hash);
+        sample_hash(tile_at(tile, (size_t)row * TILE_SAMPLES), TILE_CELLS, 1, hash);
     hash[0] |= 1;
     atomic_store_explicit(&written->hash[1], hash[1], memory_order_relaxed);
     atomic_store_explicit(&written->hash[0], hash[0], memory_order_release);
@@ -535,18 +602,28 @@ void tile_ref(struct tile *tile)
     atomic_fetch_add_explicit(&tile->refs, 1, memory_order_relaxed);
 }
 
+/* How many chunks a tile has of its own; 0: all its samples. */
+static uint32_t own_chunks(const struct tile *tile)
+{
+    size_t samples = (size_t)((const float *)(const void *)tile->nodes - tile->samples);
+
+    return tile->base ? (uint32_t)(samples / CHUNK_SAMPLES) : 0;
+}
+
 void tile_unref(struct tile *tile)
 {
-    char *block;
-
     if (tile == NULL || atomic_fetch_sub_explicit(&tile->refs, 1, memory_order_acq_rel) != 1)
         return;
-    atomic_fetch_sub_explicit(&all_bytes, tile_bytes(&tile->shape), memory_order_relaxed);
-    block = (char *)tile - minmax16_bytes(&tile->shape);
+    char *block = (char *)tile - minmax16_bytes(&tile->shape);
+    uint32_t own = own_chunks(tile);
+    struct tile *base = tile->base;
+
+    atomic_fetch_sub_explicit(&all_bytes, bytes_with(&tile->shape, own), memory_order_relaxed);
     if (is_whole(&tile->shape))
-        slab_free(&pools[tile->shape.leaf_shift], block);
+        slab_free(&pools[own][tile->shape.leaf_shift], block);
     else
         free(block);
+    tile_unref(base); /* it has none itself */
 }
 
 uint64_t tile_all_bytes(void)
@@ -562,7 +639,7 @@ static struct bounds leaf_bounds(const struct tile *tile, uint32_t column0, uint
 
     for (uint32_t row = row0; row <= row0 + side_cells && row < rows; row++)
         for (uint32_t column = column0; column <= column0 + side_cells && column < stride; column++)
-            b = bounds_add(b, tile->samples[row * stride + column]);
+            b = bounds_add(b, *tile_at(tile, (size_t)row * stride + column));
     return b;
 }
 

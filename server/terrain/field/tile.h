@@ -8,6 +8,11 @@
  *                           (256 >> L)² nodes, row by row, from L = leaf_shift to L = 8
  *   minmax16                the same once more for rays: nodes of 4×4 children down to 4×4 cells
  *
+ * The samples are read by chunks of 2^14, in which a cell, a square of 4×4 cells and five rows from
+ * their first sample on are without a gap (tile_at). Those of a tile are one array, but for a tile
+ * that differs from another one in few chunks: it has only those, and holds the other tile
+ * (tile_over). What is in no chunk of it costs a fork of a field nothing.
+ *
  * A tile that the field covers in part has only the rows and the nodes over it, and in a field of
  * one tile a row is shorter, too (struct tile_shape). Around the field are at least four cells
  * without data, for rays look at the square after the last.
@@ -30,6 +35,9 @@
 
 enum { TILE_SHIFT = 8, TILE_CELLS = 1 << TILE_SHIFT, TILE_SAMPLES = TILE_CELLS + 1 };
 
+/* The last chunk has the samples after 4 · 2^14, too. */
+enum { TILE_CHUNK_SHIFT = 14, TILE_CHUNKS = 4 };
+
 /* The size of a tile. */
 struct tile_shape {
     uint16_t cols, rows; /* samples inside the field, 2..257 */
@@ -48,8 +56,16 @@ struct tile {
     uint32_t level_offset[TILE_SHIFT + 1]; /* of level L in nodes; below leaf_shift unused */
     uint8_t level_shift[TILE_SHIFT + 1];   /* log2 of the nodes in its rows */
     struct bounds *nodes;                  /* after the samples, same allocation */
-    float samples[];
+    struct tile *base;                     /* has the chunks that are not here; NULL: none */
+    float *chunk[TILE_CHUNKS + 1];         /* as if sample 0 were there: tile_at */
+    float samples[];                       /* all, or the chunks that base has not */
 };
+
+/* Sample `offset` = row · stride + column, and those of five rows after it. */
+static inline const float *tile_at(const struct tile *tile, size_t offset)
+{
+    return tile->chunk[offset >> TILE_CHUNK_SHIFT] + offset;
+}
 
 /* Of a field's tile with so many samples in the field; is_only: it has no other. */
 struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, bool is_only);
@@ -85,6 +101,13 @@ struct tile_rect {
  */
 struct tile *tile_with_samples(struct tile *tile, const struct tile_rect *rect,
                                const float *heights_m, size_t stride);
+
+/*
+ * A tile like this one (taken, not shared, with all its samples) that has only the chunks in which
+ * it differs from another tile of its shape, and counts that one. The tile itself where it differs
+ * in more than two, is a small one, or there is no memory. O(bytes of the tile).
+ */
+struct tile *tile_over(struct tile *tile, struct tile *other);
 
 /*
  * 128 bits over the 256×256 samples without the apron, all of the field: equal samples have equal

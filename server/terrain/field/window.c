@@ -52,7 +52,7 @@ void window_row(const struct heightfield *field, const struct window *window, ui
             run_at(rect->column + i * window->step, end, window->step, field->tile_cols);
         const struct tile *tile = field->tiles[(size_t)row.tile * field->tile_cols + run.tile];
 
-        copy_run(tile->samples + (size_t)row.first * field->stride + run.first, run.count,
+        copy_run(tile_at(tile, (size_t)row.first * field->stride + run.first), run.count,
                  window->step, samples + i);
         i += run.count;
     }
@@ -61,8 +61,7 @@ void window_row(const struct heightfield *field, const struct window *window, ui
 static void piece_hash(const struct tile *tile, const struct run *columns, const struct run *rows,
                        uint32_t step, uint64_t hash[2])
 {
-    size_t stride = tile->shape.stride;
-    const float *at = tile->samples + rows->first * stride + columns->first;
+    size_t stride = tile->shape.stride, at = rows->first * stride + columns->first;
 
     if (step == 1 && columns->count == TILE_CELLS && rows->count == TILE_CELLS) {
         tile_hash(tile, hash);
@@ -70,7 +69,7 @@ static void piece_hash(const struct tile *tile, const struct run *columns, const
     }
     hash[0] = hash[1] = 0;
     for (uint32_t j = 0; j < rows->count; j++, at += step * stride)
-        sample_hash(at, columns->count, step, hash);
+        sample_hash(tile_at(tile, at), columns->count, step, hash);
 }
 
 void window_hash(const struct heightfield *field, const struct window *window, uint64_t hash[2])

@@ -245,8 +245,7 @@ static bool leaf_hit(struct walk *w, bool *is_over)
     const uint32_t shift = field->leaf_shift;
     const int64_t leaf_column = w->column >> shift, leaf_row = w->row >> shift;
     const int64_t stride = field->stride;
-    const float *at = heightfield_tile(field, (uint32_t)w->column, (uint32_t)w->row)->samples +
-                      (w->row & (TILE_CELLS - 1)) * stride + (w->column & (TILE_CELLS - 1));
+    const float *at = heightfield_at(field, (uint32_t)w->column, (uint32_t)w->row);
     const struct lines lines = lines_of(w);
     double t_u = next_crossing(w->column + (du > 0), w->u0, w->inv_du, lines.u);
     double t_v = next_crossing(w->row + (dv > 0), w->v0, w->inv_dv, lines.v);

@@ -134,9 +134,9 @@ ALWAYS_INLINE void points_load(const struct job *job, size_t first, f64x4 points
             points[i] = f64x4_load((const double *)(const void *)in + 4 * i);
 }
 
-/* The points from `first` on, up to LANES of them. */
+/* The points from `first` on, up to LANES of them. has_bases: the field's. */
 ALWAYS_INLINE void group_begin(const struct job *job, size_t first, struct group *group,
-                               enum form form, enum triangulation split)
+                               enum form form, enum triangulation split, bool has_bases)
 {
     i32x8 found[LANES / PAIR];
     f64x4 points[LANES / PAIR];
@@ -150,7 +150,9 @@ ALWAYS_INLINE void group_begin(const struct job *job, size_t first, struct group
     for (unsigned i = 0; i < LANES; i++) {
         const uint32_t *one = (const uint32_t *)(const void *)found + 4 * i;
 
-        group->at[i] = job->field->tiles[one[0]]->samples + one[1];
+        const struct tile *tile = job->field->tiles[one[0]];
+
+        group->at[i] = has_bases ? tile_at(tile, one[1]) : tile->samples + one[1];
         __builtin_prefetch(group->at[i]);
         __builtin_prefetch(group->at[i] + group->stride);
     }
@@ -257,7 +259,7 @@ ALWAYS_INLINE void one_again(struct job *job, size_t i, enum form form)
         ((struct ground_height *)(void *)job->out)[i] = ground;
 }
 
-ALWAYS_INLINE void job_do(struct job *job, enum form form, enum triangulation split)
+ALWAYS_INLINE void job_do(struct job *job, enum form form, enum triangulation split, bool has_bases)
 {
     struct group ring[RING];
     size_t groups = (job->count + LANES - 1) / LANES;
@@ -265,7 +267,7 @@ ALWAYS_INLINE void job_do(struct job *job, enum form form, enum triangulation sp
 
     for (size_t i = 0; i < groups + AHEAD; i++) {
         if (i < groups)
-            group_begin(job, i * LANES, &ring[i % RING], form, split);
+            group_begin(job, i * LANES, &ring[i % RING], form, split, has_bases);
         if (i < AHEAD || i - AHEAD >= groups)
             continue;
         size_t first = (i - AHEAD) * LANES, left = job->count - first;
@@ -284,20 +286,28 @@ ALWAYS_INLINE void job_do(struct job *job, enum form form, enum triangulation sp
     }
 }
 
-/* By form and triangulation, so that neither is tested per point. */
-ALWAYS_INLINE void job_run(struct job *job, enum form form)
+ALWAYS_INLINE void job_split(struct job *job, enum form form, bool has_bases)
 {
     switch (job->field->spec.triangulation) {
     case TRIANGULATION_ANTI:
-        job_do(job, form, TRIANGULATION_ANTI);
+        job_do(job, form, TRIANGULATION_ANTI, has_bases);
         break;
     case TRIANGULATION_MAIN:
-        job_do(job, form, TRIANGULATION_MAIN);
+        job_do(job, form, TRIANGULATION_MAIN, has_bases);
         break;
     case TRIANGULATION_ALTERNATING:
-        job_do(job, form, TRIANGULATION_ALTERNATING);
+        job_do(job, form, TRIANGULATION_ALTERNATING, has_bases);
         break;
     }
+}
+
+/* By form, triangulation and has_bases, so that none is tested per point. */
+ALWAYS_INLINE void job_run(struct job *job, enum form form)
+{
+    if (job->field->has_bases)
+        job_split(job, form, true);
+    else
+        job_split(job, form, false);
 }
 
 void heights_avx2(const struct heightfield *field, const struct vec2 *points, size_t count,
@@ -332,7 +342,7 @@ ALWAYS_INLINE struct ground_height one_height(const struct heightfield *field, d
     i64x2 is_main;
     f64x2 f, place;
     uint64_t found = (uint64_t)((i64x2)f64x2_find(field, (f64x2){x, y}, split, &f, &is_main))[0];
-    const float *at = field->tiles[(uint32_t)found]->samples + (found >> 32);
+    const float *at = heightfield_tile_at(field, field->tiles[(uint32_t)found], found >> 32);
 
     place = f;
     i32x4 order = f64x2_order(&place, is_main, split);

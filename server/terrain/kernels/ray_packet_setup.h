@@ -196,12 +196,8 @@ static inline uint32_t packet_may_start(const struct packet_setup *b, i64x4 rays
 
     i32x4_store(column_of, columns & i64x4_narrow(rays));
     i32x4_store(row_of, rows & i64x4_narrow(rays));
-    for (int i = 0; i < PACKET; i++) {
-        uint32_t column = column_of[i], row = row_of[i];
-
-        at[i] = heightfield_tile(b->field, column, row)->samples +
-                (row & (TILE_CELLS - 1)) * stride + (column & (TILE_CELLS - 1));
-    }
+    for (int i = 0; i < PACKET; i++)
+        at[i] = heightfield_at(b->field, column_of[i], row_of[i]);
     f64x4_load_pairs(at, 0, &h00, &h10);
     f64x4_load_pairs(at, stride, &h01, &h11);
     f64x4 low = f64x4_min(f64x4_min(h00, h10), f64x4_min(h01, h11));

@@ -438,7 +438,7 @@ static inline __attribute__((always_inline)) bool single_leaf(struct single *a,
     uint32_t path = index - MINMAX16_TILE_NODES;
     uint32_t c = 4 * bits_gather(path, LEAF_COLUMNS), r = 4 * bits_gather(path, LEAF_ROWS);
     const size_t stride = a->field->stride;
-    const float *at = tile->samples + r * stride + c;
+    const float *at = heightfield_tile_at(a->field, tile, r * stride + c);
 
     for (size_t i = 0; i <= MINMAX16_LEAF_CELLS; i++)
         __builtin_prefetch(at + i * stride);

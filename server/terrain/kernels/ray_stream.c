@@ -397,7 +397,7 @@ static inline void state_enter_square(struct ray_stream *all, struct ray_state *
 
     const size_t stride = all->field->stride;
 
-    s->samples = s->tile->samples + r * stride + c;
+    s->samples = heightfield_tile_at(all->field, s->tile, r * stride + c);
     s->square_column = s->column + c;
     s->square_row = s->row + r;
     for (size_t i = 0; i <= MINMAX16_LEAF_CELLS; i++) {

@@ -223,34 +223,18 @@ static void *polygons_pack(const struct polygon_set *set, size_t *length)
     return bytes;
 }
 
-/* The tile's samples inside the field, without a gap: borrowed, or packed into *made. */
-static const void *tile_pack(const struct heightfield *field, uint32_t tx, uint32_t ty,
-                             size_t *length, void **made)
-{
-    const float *samples = heightfield_tile_samples(field, tx, ty);
-    size_t stride = heightfield_tile_stride(field);
-    uint32_t cols, rows;
-    float *packed;
-
-    heightfield_tile_size(heightfield_spec(field), tx, ty, &cols, &rows);
-    *length = (size_t)cols * rows * sizeof *samples;
-    if (cols == stride)
-        return samples;
-    *made = packed = malloc(*length);
-    for (uint32_t row = 0; packed && row < rows; row++)
-        memcpy(packed + (size_t)row * cols, samples + row * stride, cols * sizeof *samples);
-    return packed;
-}
-
 const void *record_blob_bytes(const struct record_blob *blob, size_t *length, void **made,
                               struct err *err)
 {
     const void *bytes = NULL;
+    float *packed;
 
     *made = NULL;
     switch (blob->part) {
     case RECORD_TILE:
-        bytes = tile_pack(blob->layer->field, blob->tile_column, blob->tile_row, length, made);
+        bytes = heightfield_tile_pack(blob->layer->field, blob->tile_column, blob->tile_row, length,
+                                      &packed);
+        *made = packed;
         break;
     case RECORD_POLYGONS:
         bytes = *made = polygons_pack(layer_polygon_set(blob->layer), length);

@@ -75,8 +75,8 @@ static uint64_t layer_difference(const struct layer *a, const struct layer *b)
     count = (uint64_t)tiles.tile_cols * tiles.tile_rows;
     for (uint32_t row = 0; row < tiles.tile_rows; row++)
         for (uint32_t column = 0; column < tiles.tile_cols; column++)
-            differing += heightfield_tile_samples(a->field, column, row) !=
-                         heightfield_tile_samples(b->field, column, row);
+            differing += heightfield_tile_serial(a->field, column, row) !=
+                         heightfield_tile_serial(b->field, column, row);
     return sizeof *a + a->memory_bytes / count * differing;
 }
 

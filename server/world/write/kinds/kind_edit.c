@@ -102,6 +102,8 @@ enum err_code kind_make_samples(struct change_result *result, const struct layer
 
     field =
         heightfield_with_samples(old->field, &result->outcome.rect, result->outcome.heights_m, err);
+    if (field && result->before->manifest.from[0] != '\0')
+        heightfield_share(field, old->field, &result->outcome.rect);
     layer = field ? layer_create_heightfield(old->id, field, err) : NULL;
     if (!layer)
         return err->code;

@@ -177,25 +177,26 @@ static bool samples_differ(float a, float b)
 static void grow(const struct heightfield *before, const struct heightfield *after, uint32_t tx,
                  uint32_t ty, uint32_t box[4])
 {
-    const float *a = heightfield_tile_samples(before, tx, ty);
-    const float *b = heightfield_tile_samples(after, tx, ty);
-    size_t stride = heightfield_tile_stride(after); /* they are of one size */
-    uint32_t cols, rows;
+    uint32_t cols, rows; /* they are of one size */
 
-    if (a == b)
+    if (heightfield_tile_serial(before, tx, ty) == heightfield_tile_serial(after, tx, ty))
         return;
     heightfield_tile_size(heightfield_spec(after), tx, ty, &cols, &rows);
-    for (uint32_t row = 0; row < rows; row++)
+    for (uint32_t row = 0; row < rows; row++) {
+        const float *a = heightfield_tile_row(before, tx, ty, row);
+        const float *b = heightfield_tile_row(after, tx, ty, row);
+
         for (uint32_t column = 0; column < cols; column++) {
             uint32_t c = tx * 256 + column, r = ty * 256 + row;
 
-            if (!samples_differ(a[row * stride + column], b[row * stride + column]))
+            if (!samples_differ(a[column], b[column]))
                 continue;
             box[0] = c < box[0] ? c : box[0];
             box[1] = r < box[1] ? r : box[1];
             box[2] = c > box[2] ? c : box[2];
             box[3] = r > box[3] ? r : box[3];
         }
+    }
 }
 
 /* The rectangle of all samples that differ; false: none do. */
