@@ -621,7 +621,7 @@ proxies: all ## tests of the API through nginx and HAProxy, all that can
 
 .PHONY: torture
 torture: export KOTA_BIN_DIR := $(B)
-torture: all $(DEMO).made $(FAULTS) $(filter %/test_cluster_race,$(UNIT_TESTS)) ## attacks and faults at full length, hours (P="http slow flood kill soak faults fuzz sanitizers cluster")
+torture: all $(DEMO).made $(FAULTS) $(filter %/test_cluster_race,$(UNIT_TESTS)) ## attacks and faults at full length, hours (P="http slow flood kill soak storm faults fuzz sanitizers cluster")
 	@python3 tests/torture/run.py $(P)
 
 tidy: ## the shape of the source: arrows between rooms, lengths, format

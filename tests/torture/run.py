@@ -7,8 +7,8 @@ counts as failed. The exit status is 1 if anything failed. KOTA_TORTURE_ROWS nam
 the rows are kept; without it they are only printed.
 
 Lengths are set in the environment: KOTA_SLOW_SECONDS, KOTA_SLOW_CONNECTIONS,
-KOTA_FLOOD_CONNECTIONS, KOTA_FLOOD_ROUNDS, KOTA_KILL_ROUNDS, KOTA_SOAK_SECONDS, KOTA_FAULTS_EVERY,
-KOTA_SPLITS, KOTA_FUZZ_SECONDS, KOTA_SANITIZERS, KOTA_SANITIZER_TESTS, KOTA_SANITIZER_SECONDS,
+KOTA_FLOOD_CONNECTIONS, KOTA_FLOOD_ROUNDS, KOTA_KILL_ROUNDS, KOTA_SOAK_SECONDS, KOTA_STORM_SECONDS,
+KOTA_STORM_SEED, KOTA_FAULTS_EVERY, KOTA_SPLITS, KOTA_FUZZ_SECONDS, KOTA_SANITIZERS, KOTA_SANITIZER_TESTS, KOTA_SANITIZER_SECONDS,
 and for the cluster KOTA_CLUSTER_EDITS, KOTA_CLUSTER_ROUNDS, KOTA_CLUSTER_CUTS,
 KOTA_CLUSTER_AWAY_ROUNDS, KOTA_CLUSTER_AWAY_SECONDS, KOTA_CLUSTER_BEHIND, KOTA_CLUSTER_LOST.
 """
@@ -29,6 +29,7 @@ PARTS = {
     "flood": ([sys.executable, os.path.join(HERE, "flood.py")], {}, 900),
     "kill": ([sys.executable, os.path.join(HERE, "kill.py")], {}, 1800),
     "soak": ([sys.executable, os.path.join(HERE, "soak.py")], {}, 1800),
+    "storm": ([sys.executable, os.path.join(HERE, "storm.py")], {}, 1800),
     "faults": ([sys.executable, os.path.join(HERE, "faults.py")], {}, 3600),
     "fuzz": ([sys.executable, os.path.join(HERE, "fuzz.py")], {}, 12000),
     "sanitizers": ([sys.executable, os.path.join(HERE, "sanitizers.py")], {}, 36000),
