@@ -174,15 +174,12 @@ enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KO
 
 enum err_code kota_question_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX])
 {
-    const bool has_at = kota->at != NULL;
-    char query[128], question[KOTA_PATH_MAX];
+    const char *live = !kota->is_live ? "" : strchr(rest, '?') ? "&live=true" : "?live=true";
+    const char *at = !kota->at ? "" : *live || strchr(rest, '?') ? "&at=" : "?at=";
+    char question[KOTA_PATH_MAX];
 
-    snprintf(query, sizeof query, "%s%s%s", kota->is_live ? "?live=true" : "",
-             !has_at         ? ""
-             : kota->is_live ? "&at="
-                             : "?at=",
-             has_at ? kota->at : "");
-    if (snprintf(question, sizeof question, "%s%s", rest, query) >= KOTA_PATH_MAX)
+    if (snprintf(question, sizeof question, "%s%s%s%s", rest, live, at, kota->at ? kota->at : "") >=
+        KOTA_PATH_MAX)
         return err_set(&kota->err, ERR_BAD_INPUT, "the request is too long");
     return kota_locale_path(kota, question, path);
 }

@@ -94,7 +94,7 @@ enum err_code kota_print_locale(struct kota *kota, cJSON *locale);
  */
 #define KOTA_PATH_MAX 1024
 enum err_code kota_locale_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX]);
-/* The same of a question, with what --at and --live say. */
+/* The same of a read, with what --at and --live say. */
 enum err_code kota_question_path(struct kota *kota, const char *rest, char path[KOTA_PATH_MAX]);
 
 /*

@@ -72,7 +72,7 @@ static enum err_code look(struct kota *kota, struct exported *out)
     const cJSON *layer;
     bool is_found = false;
 
-    if (kota_locale_path(kota, "", path) || call_get(kota->call, path, &locale, &kota->err))
+    if (kota_question_path(kota, "", path) || call_get(kota->call, path, &locale, &kota->err))
         return kota->err.code;
     snprintf(out->triangulation, sizeof(out->triangulation), "%s",
              text_of(locale, "triangulation"));
@@ -189,7 +189,7 @@ static enum err_code fetch(struct kota *kota, struct exported *export, const cha
                                  .context = &download};
     char path[KOTA_PATH_MAX];
 
-    if (kota_locale_path(kota, rest, path) ||
+    if (kota_question_path(kota, rest, path) ||
         target_open(&download.target, kota->words[2], &kota->err))
         return kota->err.code;
     progress_begin(&download.progress, "export", "B", true);
@@ -289,7 +289,7 @@ static enum err_code ground_of(struct kota *kota, struct exported *export,
     else if (strcmp(export->triangulation, "alternating") == 0)
         spec.triangulation = TRIANGULATION_ALTERNATING;
     snprintf(rest, sizeof(rest), "/layers/%s?format=f32", kota->words[1]);
-    if (!kota_locale_path(kota, rest, path) &&
+    if (!kota_question_path(kota, rest, path) &&
         !call_get_stream(kota->call, path, "application/vnd.kota.f32", &stream, &kota->err) &&
         !number_exact_list(export->headers[HEADER_SPACING].value, ground->spacing_m, 2,
                            &kota->err) &&
@@ -404,10 +404,12 @@ const struct kota_command command_export = {
         "  blender    .glb\n"
         "Where their samples are between those of the layer, they are on its triangles.\n",
     .options = export_table,
+    .shared = kota_read_options,
     .words = {":locale", ":layer", ":file", NULL},
     .examples =
         (const char *const[]){"kota export highlands ground highlands.png",
                               "kota export village bridge bridge.obj",
-                              "kota export highlands ground highlands.raw --for unity", NULL},
+                              "kota export highlands ground highlands.raw --for unity",
+                              "kota export highlands ground before.f32 --at before", NULL},
     .run = export_run,
 };

@@ -55,7 +55,7 @@ static enum err_code picture_path(struct kota *kota, const struct picture_option
         snprintf(size, sizeof(size), "%s", o->size);
     if (strchr(size, 'x'))
         *strchr(size, 'x') = ',';
-    if (kota_locale_path(
+    if (kota_question_path(
             kota, o->has_no_shadows ? "/view.png?shadows=false" : "/view.png?shadows=true", path))
         return err->code;
     if (o->is_settled)
@@ -111,6 +111,7 @@ const struct kota_command command_picture = {
     .summary = "what a camera sees, as a PNG file",
     .help = "Ground, meshes, granules and bodies with their shadows; the daemon draws them.\n",
     .options = picture_table,
+    .shared = kota_read_options,
     .words = {":locale", ":file", NULL},
     .examples = (const char *const[]){"kota picture highlands now.png --eye 1450,3000,330 --target "
                                       "2300,1400,290",

@@ -3,6 +3,7 @@ containment, what completion offers, and that `kota check` finds what is wrong.
 """
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -149,6 +150,14 @@ def _():
         check(now["revision"] > first, f"{words}: {now}")
         if words[0] not in ("lit", "sweep", "move", "info"):
             equal(asked(*words, "--live")[0], now, f"{words} live, without a patch")
+    with tempfile.TemporaryDirectory() as folder:
+        files = [os.path.join(folder, name) for name in ("then.f32", "now.f32", "seen.png")]
+        for file, at in zip(files, ([f"--at={first}"], [])):
+            equal(kota("export", "sand", "ground", file, *at, url=home.url).status, 0, f"export {at}")
+        then, now = (list(memoryview(pathlib.Path(file).read_bytes()).cast("f")) for file in files[:2])
+        equal((then[6 * SIDE + 6], now[6 * SIDE + 6]), (old, asked("height", "sand", "3,3")[0]["height"]), "exported")
+        seen = kota("picture", "sand", files[2], "--eye", "3,3,9", "--target", "3,4,0", "--at", "none", url=home.url)
+        fails(seen, 1, "no pin none")
     equal([{"locale": "sand", **pin} for pin in asked("pins", "sand")], asked("pins", "sand", "before"), "the list")
     equal(asked("pins", "sand")[0]["name"], "before", "its name")
     check(asked("restore", "sand", "before")[0]["revision"] > first + 1, "restore")
