@@ -12,6 +12,7 @@ export const daemonArgs = ["--gpu", "cpu", "--patches-fine", "0", "--patches-med
   "--patches-coarse", String(COUNT), "--patch-granules", "512", "--patch-speed", "0",
   "--patch-pause-ms", "200", "--patch-linger-ms", "3600000"];
 
+const stone = "v -.7 -.7 -.7\nv 1.4 -.7 -.7\nv -.7 1.4 -.7\nv -.7 -.7 1.4\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
 const small = { width: 900, height: 420 }; // where the processor draws, pixels are time
 
 const ask = (page, name, argument) =>
@@ -20,6 +21,7 @@ const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2],
   a[0] * b[1] - a[1] * b[0]];
 const minus = (a, b) => a.map((v, i) => v - b[i]);
+const add = (a, b, s = 1) => a.map((v, i) => v + s * b[i]);
 const unit = (a) => a.map((v) => v / Math.hypot(...a));
 
 /** Axes of a camera, and half of the height that it sees a metre away. */
@@ -173,14 +175,106 @@ async function likeSpheres(page, daemon, check, sentence) {
   check.equal(wrong, [], `${sentence}: the others are within half a pixel of it`);
 }
 
+/** Where a ray meets a triangle, metres, or Infinity (Möller and Trumbore 1997). */
+function meetsTriangle(from, way, [a, b, c]) {
+  const [u, v] = [minus(b, a), minus(c, a)], p = cross(way, v), det = dot(u, p), to = minus(from, a);
+  const s = dot(to, p) / det, q = cross(to, u), t = dot(way, q) / det, far = dot(v, q) / det;
+  return s >= 0 && t >= 0 && s + t <= 1 && far > 1e-4 ? far : Infinity;
+}
+
+/** Where a ray meets the sphere around `at`, metres, or Infinity. */
+function meetsSphere(from, way, [at, radius]) {
+  const to = minus(at, from), along = dot(to, way), under = along ** 2 - dot(to, to) + radius ** 2;
+  const far = under > 0 ? along - Math.sqrt(under) : Infinity;
+  return far > 1e-4 ? far : Infinity;
+}
+
+/** Triangles of the stone where it lies. */
+async function stoneOf(kota, id) {
+  const [{ position, orientation }] = (await kota.get(`${where}/${id}`)).json.bodies;
+  const { points, faces } = parseObj(stone), turned = (v) => {
+    const twice = cross(orientation, v).map((n) => 2 * n), far = cross(orientation, twice);
+    return v.map((n, i) => n + orientation[3] * twice[i] + far[i] + position[i]);
+  };
+  return faces.map((face) => face.map((k) => turned(points[k])));
+}
+
+/** The surface as the page draws it below granules, half a diameter lower; its rim left out. */
+async function sheetOf(kota, page, id) {
+  const { granule_diameter: wide } = (await kota.get(`${where}/${id}`)).json;
+  const { patches } = await ask(page, "sand"), { finer, rect } = patches.find((p) => p.id === id);
+  const { buffer, headers } = await kota.get(`${where}/${id}/surface.f32?per_cell=${finer}`);
+  const z = new Float32Array(buffer), [cols, rows] = headers.get("kota-grid").split(",").map(Number);
+  const at = (k) => [rect[0] + (k % cols) * (rect[2] - rect[0]) / (cols - 1),
+    rect[1] + Math.floor(k / cols) * (rect[3] - rect[1]) / (rows - 1), z[k] - wide / 2];
+  return Array.from(z, (_, k) => k).filter((k) => k % cols < cols - 1 && k < cols * (rows - 1))
+    .flatMap((k) => [[k, k + 1, k + cols], [k + 1, k + cols + 1, k + cols]])
+    .map((corners) => corners.map(at));
+}
+
+/** The sun's share on granules and on a body beside rays to all spheres and triangles, in double. */
+async function shadowsLikeRays(page, daemon, check) {
+  const id = (await daemon.kota.get(where)).json.patches[5].id, size = [160, 90];
+  const [triangles, [x, y]] = [await stoneOf(daemon.kota, id), centers[5]];
+  const { position } = (await daemon.kota.get(`${where}/${id}`)).json.bodies[0];
+  await page.evaluate(async () => (await import("/web/state.js")).state
+    .set("sun", { azimuth_deg: 237.5, height_deg: 40, time: null }));
+  await ask(page, "setCamera", { eye: add(position, [-3.5, 1, 3]), target: position });
+  await ask(page, "refined");
+  const lens = lensOf(await ask(page, "camera")), spheres = (await spheresOf(daemon.kota))
+    .filter(([at]) => Math.hypot(at[0] - x, at[1] - y) < SIZE_M);
+  const sun = [237.5, 40].map((v) => v * Math.PI / 180), up = [0, 0, 1];
+  const toSun = [Math.sin(sun[0]) * Math.cos(sun[1]), Math.cos(sun[0]) * Math.cos(sun[1]), Math.sin(sun[1])];
+  const axes = [unit(cross(up, toSun))];
+  axes.push(cross(axes[0], toSun));
+  const sheet = await sheetOf(daemon.kota, page, id);
+  const isFree = (from, way, most = Infinity) => sheet.every((t) => meetsTriangle(from, way, t) >= most);
+  const isLit = (from, but) => isFree(from, toSun) && spheres.every((s, k) => k === but || meetsSphere(from, toSun, s) === Infinity) &&
+    triangles.every((t) => meetsTriangle(from, toSun, t) === Infinity);
+  const places = [];
+  for (let i = 0; i < size[0] * size[1]; i++) {
+    const [a, b] = [(2 * (i % size[0] + 0.5) / size[0] - 1) * lens.t * size[0] / size[1],
+      (1 - 2 * (Math.floor(i / size[0]) + 0.5) / size[1]) * lens.t];
+    const way = unit(lens.forward.map((v, k) => v + a * lens.right[k] + b * lens.up[k]));
+    const first = { far: Infinity };
+    for (const [but, one] of spheres.entries()) {
+      const far = meetsSphere(lens.eye, way, one);
+      if (far < first.far) Object.assign(first, { far, but, at: one[0] });
+    }
+    for (const t of triangles) {
+      const far = meetsTriangle(lens.eye, way, t);
+      if (far < first.far) Object.assign(first, { far, but: -1, face: t });
+    }
+    if (first.far === Infinity) continue;
+    const point = add(lens.eye, way, first.far), { face } = first;
+    const normal = unit(first.but < 0 ? cross(minus(face[1], face[0]), minus(face[2], face[0])) :
+      minus(point, first.at));
+    const inner = Math.hypot(point[0] - x, point[1] - y) < SIZE_M / 2 - 1; // the rim is ground, too
+    if (dot(normal, way) < 0 && dot(normal, toSun) > 0.1 && inner && isFree(lens.eye, way, first.far))
+      places.push({ point, normal, but: first.but, is: isLit(point, first.but) });
+  }
+  const mine = await ask(page, "sunlit", { points: places.map((p) => p.point),
+    normals: places.map((p) => p.normal) });
+  const wrong = places.filter((p, i) => p.is !== mine[i] >= 0.5);
+  const texel = Math.max(...(await ask(page, "cascades"))[0].texel);
+  const far = wrong.filter((p) => ![0.5, 1, 1.5, 2].some((r) => Array.from({ length: 16 }, (_, k) =>
+    add(add(p.point, axes[0], r * texel * Math.cos(k * Math.PI / 8)), axes[1],
+      r * texel * Math.sin(k * Math.PI / 8))).some((beside) => isLit(beside, p.but) !== p.is)));
+  const onStone = places.filter((p) => p.but < 0), dark = places.filter((p) => !p.is);
+  check.note(`${places.length} pixels that face the sun, ${onStone.length} on the stone, ${dark.length} in ` +
+    `shadow, ${wrong.length} unlike rays, ${far.length} of these not within two texels of ${texel.toFixed(3)} m`);
+  check(onStone.length > 100 && dark.length > 0.05 * places.length, "there are bodies, light and shadow",
+    [onStone.length, dark.length]);
+  check(wrong.length <= 0.01 * places.length, "granules and bodies are as rays have them", wrong.slice(0, 5));
+  check.equal(far.length, 0, "the others are within two texels of a shadow's edge");
+}
+
 /** A stone falls into a patch: what moved comes, and at rest nothing does. */
 async function follows(page, daemon, check) {
   const [x, y] = centers[5], { kota } = daemon, answers = [];
   const patch = (await kota.get(where)).json.patches[5];
   const { height } = (await kota.get(`/v1/locales/beach/height?x=${x}&y=${y}`)).json;
-  await kota.call("PUT", "/v1/models/stone", { body: new TextEncoder().encode(
-    "v -.7 -.7 -.7\nv 1.4 -.7 -.7\nv -.7 1.4 -.7\nv -.7 -.7 1.4\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"),
-  type: "model/obj" });
+  await kota.call("PUT", "/v1/models/stone", { body: new TextEncoder().encode(stone), type: "model/obj" });
   const listen = (response) => {
     if (response.url().includes(`/${patch.id}/granules`))
       answers.push([response.status(), response.url().includes("since=")]);
@@ -199,6 +293,7 @@ async function follows(page, daemon, check) {
   page.off("response", listen);
   check(answers.every(([, since]) => since), "what moved is asked for, at rest nothing comes", answers);
   await likeSpheres(page, daemon, check, "after a drop");
+  await shadowsLikeRays(page, daemon, check);
   await shot(page, check, "granules-near");
   check.equal(await glError(page), 0, "without an error of GL");
 }
