@@ -214,7 +214,7 @@ async function sheetOf(kota, page, id) {
 
 /** The sun's share on granules and on a body beside rays to all spheres and triangles, in double. */
 async function shadowsLikeRays(page, daemon, check) {
-  const id = (await daemon.kota.get(where)).json.patches[5].id, size = [160, 90];
+  const id = (await daemon.kota.get(where)).json.patches[5].id, size = [192, 108];
   const [triangles, [x, y]] = [await stoneOf(daemon.kota, id), centers[5]];
   const { position } = (await daemon.kota.get(`${where}/${id}`)).json.bodies[0];
   await page.evaluate(async () => (await import("/web/state.js")).state
@@ -229,7 +229,8 @@ async function shadowsLikeRays(page, daemon, check) {
   axes.push(cross(axes[0], toSun));
   const sheet = await sheetOf(daemon.kota, page, id);
   const isFree = (from, way, most = Infinity) => sheet.every((t) => meetsTriangle(from, way, t) >= most);
-  const isLit = (from, but) => isFree(from, toSun) && spheres.every((s, k) => k === but || meetsSphere(from, toSun, s) === Infinity) &&
+  const isLit = (from, but) => isFree(from, toSun) &&
+    spheres.every((s, k) => k === but || meetsSphere(from, toSun, s) === Infinity) &&
     triangles.every((t) => meetsTriangle(from, toSun, t) === Infinity);
   const places = [];
   for (let i = 0; i < size[0] * size[1]; i++) {
@@ -249,7 +250,8 @@ async function shadowsLikeRays(page, daemon, check) {
     const point = add(lens.eye, way, first.far), { face } = first;
     const normal = unit(first.but < 0 ? cross(minus(face[1], face[0]), minus(face[2], face[0])) :
       minus(point, first.at));
-    const inner = Math.hypot(point[0] - x, point[1] - y) < SIZE_M / 2 - 1; // the rim is ground, too
+    // neither at the rim, which is ground, too, nor in the shadow of granules there
+    const inner = Math.hypot(point[0] - x + 0.7 * toSun[0], point[1] - y + 0.7 * toSun[1]) < 1;
     if (dot(normal, way) < 0 && dot(normal, toSun) > 0.1 && inner && isFree(lens.eye, way, first.far))
       places.push({ point, normal, but: first.but, is: isLit(point, first.but) });
   }
@@ -298,6 +300,46 @@ async function follows(page, daemon, check) {
   check.equal(await glError(page), 0, "without an error of GL");
 }
 
+/** A patch and its granules come and go bit by bit, whatever a frame takes. */
+async function comesAndGoes(page, daemon, check) {
+  const { kota } = daemon, size = { width: 192, height: 108 };
+  const shown = async (cover) => (await ask(page, "granuleDepths", { ...size, cover }));
+  const [all, half] = [await shown(1), await shown(0.5)];
+  const count = (depths) => depths.filter((depth) => depth !== null).length;
+  check(Math.abs(count(half) / count(all) - 0.5) < 0.03, "half of the pixels are half of the way",
+    [count(half), count(all)]);
+  await page.evaluate(() => {
+    window.covers = new Map();
+    const look = () => {
+      for (const { id, cover, granulesCover } of window.kotaTerrain.sand().patches)
+        window.covers.set(id, [...window.covers.get(id) ?? [], [cover, granulesCover]]);
+      window.looking = requestAnimationFrame(look);
+    };
+    look();
+  });
+  const goesBy = async (id, way, what) => {
+    const covers = await page.evaluate((one) => window.covers.get(one), id);
+    for (const [k, part] of ["surface", "granules"].entries()) {
+      const between = covers.map((pair) => pair[k]).filter((cover) => cover > 0 && cover < 1);
+      check(between.length >= 4 && between.every((c, i) => !i || way * (c - between[i - 1]) >= 0),
+        `${what}: its ${part} over several frames`, between.slice(0, 20));
+    }
+  };
+  const { id } = (await kota.get(where)).json.patches[5];
+  await kota.call("DELETE", `${where}/${id}`);
+  await until(async () => !(await ask(page, "sand")).patches.some((p) => p.id === id), "it has gone");
+  await goesBy(id, -1, "a patch that is written goes");
+  const made = (await kota.post(where, { center: centers[5], size: [SIZE_M, SIZE_M], scale: "coarse",
+    depth: 2, material: "sand" })).json.id;
+  await until(async () => (await ask(page, "sand")).patches
+    .some((p) => p.id === made && p.cover === 1 && p.granulesCover === 1), "it has come", hangMs);
+  await goesBy(made, 1, "a new one comes");
+  await page.evaluate(() => cancelAnimationFrame(window.looking));
+  await until(async () => (await kota.get(`${where}/${made}`)).json.state === "resting", "rest", hangMs);
+  await ask(page, "refined");
+  await shot(page, check, "granules-rim");
+}
+
 /** Normals of bodies: a ball's are its radii, whatever its triangles; a box keeps its faces. */
 function smoothBodies(check) {
   const normals = (obj) => {
@@ -332,4 +374,5 @@ export async function rest(page, daemon, check) {
   await sixteen(page, daemon, check);
   await likeSpheres(page, daemon, check, "at rest");
   await follows(page, daemon, check);
+  await comesAndGoes(page, daemon, check);
 }

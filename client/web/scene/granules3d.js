@@ -56,7 +56,8 @@ export class Granules {
   }
 
   #open(id, count) {
-    const { gl } = this, set = { count, step: 0, tag: "", numbers: new Float32Array(NUMBERS * count),
+    const { gl } = this, set = { count, step: 0, tag: "", cover: 0, isWanted: true,
+      numbers: new Float32Array(NUMBERS * count),
       buffer: gl.createBuffer(), array: gl.createVertexArray() };
     gl.bindVertexArray(set.array);
     gl.bindBuffer(gl.ARRAY_BUFFER, set.buffer);
@@ -94,7 +95,9 @@ export class Granules {
   /**
    * Draws those of patches over the ground.
    * @param {{view: Float32Array, light: object, shadows: object|null}} pass as the ground was drawn with
-   * @param {number[]} eye @param {{id: number, color: number[]}[]} patches
+   * @param {number[]} eye
+   * @param {{id: number, color: number[], rect: number[], rim: number, cover: number}[]} patches
+   *   cover: 0 to 1, how far they have come; over the rim of the rectangle they go
    */
   draw(pass, eye, patches) {
     if (!patches.length) return;
@@ -105,7 +108,10 @@ export class Granules {
     gl.uniform1i(at.u_noise, NOISE_UNIT);
     gl.uniform3f(at.u_sun, ...light.sun);
     gl.uniform1f(at.u_haze, light.haze);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     this.#drawAll(at, pass.view, eye, [0, 0, 0, 0], patches);
+    gl.disable(gl.BLEND);
   }
 
   /** Only depth, for a map of shadows. @param {number[]} way that light travels */
@@ -120,8 +126,11 @@ export class Granules {
     gl.uniformMatrix4fv(at.u_view, false, view);
     gl.uniform3fv(at.u_eye, [...near, ...eye.map((v, i) => v - near[i])]);
     gl.uniform4f(at.u_way, ...way);
-    for (const { id, color } of patches) {
+    for (const { id, color, rect, rim, cover } of patches) {
       const set = this.sets.get(id);
+      gl.uniform1f(at.u_cover, cover);
+      gl.uniform4f(at.u_rect, ...rect.map((v, i) => v - eye[i % 2]));
+      gl.uniform1f(at.u_rim, rim);
       if (at.u_grains) gl.uniform3fv(at.u_grains, color);
       gl.bindVertexArray(set.array);
       gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, SPHERES * set.count);

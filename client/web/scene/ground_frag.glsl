@@ -34,6 +34,7 @@ uniform float u_haze;       // 1 / metres
 uniform vec4 u_rect;        // of the patch that is drawn
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
 uniform vec3 u_grains;      // the colour of its granules
+uniform float u_cover;      // how much of it is seen; else the ground's
 uniform int u_plain;        // 1: all white, to see where ground is
 uniform float u_contour;    // metres from one line of height to the next; 0: none
 
@@ -137,7 +138,7 @@ float meeting() {
 void main() {
   if (v_state.y > 0.001) discard;
   float cover = 1.0;
-  if (u_sand == 1) cover = smoothstep(0.2 * u_rim, u_rim, inside(v_place.xy, u_rect));
+  if (u_sand == 1) cover = u_cover * smoothstep(0.2 * u_rim, u_rim, inside(v_place.xy, u_rect));
   if (isCut(v_place.xy)) discard;
   if (u_plain == 1) {
     color = vec4(1.0);

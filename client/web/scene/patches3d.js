@@ -1,14 +1,15 @@
 /**
  * Patches of sand in the 3D view (C. Leach 2014, 5.2): while one lives, the ground is left out
  * inside of its rectangle, and the patch is drawn there in its own material. Over a rim its heights
- * and its colour go over into the ground's.
+ * and its colour go over into the ground's, and over a second when it comes or goes.
  *
  * The list of patches is asked every two seconds, and as often as it is answered while something
  * moves; with it come the bodies' poses. Then each patch is asked for its surface, which is as fine
  * as half a granule where that is not too much. While it rests its tag is known, and nothing comes.
  * Near the eye its granules are drawn (granules3d.js), and the surface below them, where it closes
- * the gaps between them; over the rim it comes up through them into the ground. An older daemon has no surfaces: the patch is drawn as it began. When it is written back, the
- * change feed brings the new heights and the ground takes its place again.
+ * the gaps between them; over the rim it comes up through them into the ground. It sinks as they
+ * come, and rises as they go. An older daemon has no surfaces: the patch is drawn as it began. When
+ * it is written back, the change feed brings the new heights and the ground takes its place again.
  */
 import { setPlainBlock } from "/web/block.js";
 import { isOutside } from "/web/camera.js";
@@ -21,6 +22,7 @@ const SIDE_MAX = 512; // samples of a patch's side; larger ones stay ground
 const PER_CELL_MAX = 16;
 const NEAR = 500; // diameters from the eye to which granules are drawn: a pixel or two there
 const SUNK = 0.5; // diameters that the surface is below its granules
+const BLEND_S = 1; // that patches and granules come and go in
 const ENDED = ["written", "discarded", "failed"];
 const MOVING = ["settling", "active"];
 const grains = { sand: [0.78, 0.67, 0.44], pebbles: [0.60, 0.57, 0.53], rubble: [0.49, 0.46, 0.43],
@@ -96,7 +98,7 @@ export class Patches {
       if (this.round !== asked) return;
       this.#take(answer?.patches ?? []);
       const near = this.#chooseNear();
-      await Promise.allSettled(this.live.map((patch) => this.#read(patch, near.has(patch.id))));
+      await Promise.allSettled(this.live.filter((p) => !p.isLeaving).map((patch) => this.#read(patch, near.has(patch.id))));
       if (this.round !== asked) return;
       await this.#readModels();
     } catch {
@@ -110,14 +112,46 @@ export class Patches {
   #take(patches) {
     const live = patches.filter((p) => !ENDED.includes(p.state) &&
       p.layer === this.state.layer?.id && Math.max(p.rect[2], p.rect[3]) <= SIDE_MAX);
-    const key = (list) => JSON.stringify(list.map((p) => [p.id, p.bodies]));
+    for (const p of this.live) {
+      const { id, locale, layer } = p, mesh = this.meshes.get(id);
+      if (!mesh || locale !== this.state.locale?.id || layer !== this.state.layer?.id ||
+        live.some((other) => other.id === id)) continue;
+      const isWritten = patches.find((other) => other.id === id)?.state === "written";
+      if (!p.isLeaving && !isWritten) this.#setHeights(mesh, mesh.surface, mesh.ground);
+      live.push({ ...p, bodies: [], state: "written", isLeaving: true });
+    }
+    const key = (list) => JSON.stringify(list.map((p) => [p.id, p.bodies, p.isLeaving]));
     const isOther = key(live) !== key(this.live);
     this.live = live;
     this.#forget();
     if (isOther) this.onChange();
   }
 
-  /** Patches near the eye whose granules are held, the nearest first; others' are forgotten. */
+  /** What comes and goes. @returns {boolean} is there more of it to come? */
+  advance(seconds) {
+    const step = seconds / BLEND_S, { sets } = this.granules;
+    let isBlending = false;
+    const blend = (one, to) => {
+      if (one.cover === to) return;
+      one.cover = to ? Math.min(1, one.cover + step) : Math.max(0, one.cover - step);
+      isBlending = true;
+    };
+    for (const { id, isLeaving } of this.live) {
+      const mesh = this.meshes.get(id), set = sets.get(id);
+      if (mesh) blend(mesh, isLeaving ? 0 : 1);
+      if (!mesh || !set) continue;
+      blend(set, set.isWanted && !isLeaving && this.state.layersShown.granules ? 1 : 0);
+      if (!set.cover && !set.isWanted) this.granules.drop(id);
+    }
+    const isGone = ({ id, isLeaving }) => isLeaving && !this.meshes.get(id)?.cover;
+    if (this.live.some(isGone)) {
+      this.live = this.live.filter((p) => !isGone(p));
+      this.#forget();
+    }
+    return isBlending;
+  }
+
+  /** Patches near the eye whose granules are held, the nearest first; others' go. */
   #chooseNear() {
     const { seen, granules } = this, near = new Set();
     if (seen && this.state.layersShown.granules) {
@@ -127,14 +161,17 @@ export class Patches {
           z - this.meshes.get(patch.id).ground[0]);
       };
       let left = granules.countMax;
-      for (const [far, patch] of this.live.filter((p) => this.meshes.has(p.id))
+      for (const [far, patch] of this.live.filter((p) => !p.isLeaving && this.meshes.has(p.id))
         .map((p) => [away(p), p]).sort((a, b) => a[0] - b[0])) {
         if (far > NEAR * patch.granule_diameter || patch.granules > left) continue;
         left -= patch.granules;
         near.add(patch.id);
       }
     }
-    for (const id of granules.sets.keys()) if (!near.has(id) && granules.drop(id)) this.onChange();
+    for (const [id, set] of granules.sets) {
+      if (set.isWanted !== near.has(id)) this.onChange();
+      set.isWanted = near.has(id);
+    }
     return near;
   }
 
@@ -239,7 +276,7 @@ export class Patches {
       indices: gl.createBuffer(), ground: groundOn(field.read(0, rect), rect, finer, field.split),
       rim: Math.min(Math.max(...field.spacing, 2 * patch.granule_diameter),
         Math.min((w - 1) * field.spacing[0], (h - 1) * field.spacing[1]) / 4),
-      surface: null, isSunk: false, sink: SUNK * patch.granule_diameter,
+      surface: null, sink: SUNK * patch.granule_diameter, rect: this.rectOf(patch, field), cover: 0,
       heights: makeTexture(gl, gl.RG32F, side, side, { wrapped: true }),
       slopes: makeTexture(gl, gl.RG16F, side, side, { wrapped: true, linear: true }) };
     this.#setHeights(mesh, mesh.ground);
@@ -249,9 +286,10 @@ export class Patches {
     return mesh;
   }
 
-  /** Uploads a surface, which goes over into the ground at the rim, and its slopes. */
-  #setHeights(mesh, surface) {
-    const { gl } = this, { cols, rows, ground, step, rim } = mesh, sink = mesh.isSunk ? mesh.sink : 0;
+  /** Uploads a surface below granules, which goes over into the ground at the rim, and its slopes;
+   * `bare`: what it is without granules. */
+  #setHeights(mesh, surface, bare = surface) {
+    const { gl } = this, { cols, rows, ground, step, rim, sink } = mesh;
     const z = new Float32Array(cols * rows);
     const across = Float32Array.from({ length: cols }, (_, i) => ease(i, cols - 1, step[0], rim));
     const pairs = new Float32Array(2 * cols * rows), slopes = new Float32Array(2 * cols * rows);
@@ -259,7 +297,8 @@ export class Patches {
       const along = ease(j, rows - 1, step[1], rim);
       for (let i = 0; i < cols; i++, k++) {
         z[k] = ground[k] + across[i] * along * (surface[k] - ground[k]);
-        pairs[2 * k] = pairs[2 * k + 1] = z[k] - across[i] * along * sink;
+        pairs[2 * k] = z[k] - across[i] * along * sink;
+        pairs[2 * k + 1] = bare === surface ? z[k] : bare[k];
       }
     }
     for (let j = 0, k = 0; j < rows; j++) {
@@ -282,10 +321,6 @@ export class Patches {
   draw(at, field, eye) {
     const { gl } = this, some = this.live.filter((p) => this.meshes.has(p.id));
     if (!some.length) return;
-    for (const { id } of some) {
-      const mesh = this.meshes.get(id), isSunk = this.isGranular(id);
-      if (mesh.isSunk !== isSunk) this.#setHeights(Object.assign(mesh, { isSunk }), mesh.surface);
-    }
     gl.uniform1i(at.u_sand, 1);
     gl.uniform1i(at.u_rect_count, 0); // nothing is left out of them
     for (const patch of some) this.#drawOne(at, field, eye, patch);
@@ -293,13 +328,15 @@ export class Patches {
 
   /** Are a patch's granules drawn? */
   isGranular(id) {
-    return this.state.layersShown.granules && this.granules.sets.has(id) && this.meshes.has(id);
+    return this.granules.sets.get(id)?.cover > 0 && this.meshes.has(id);
   }
 
   /** Patches of which granules are drawn, as Granules takes them. */
   get granular() {
     return this.live.filter(({ id }) => this.isGranular(id))
-      .map(({ id, material }) => ({ id, color: grains[material] ?? grains.sand }));
+      .map(({ id, material }) => ({ id, color: grains[material] ?? grains.sand,
+        rect: this.meshes.get(id).rect, rim: this.meshes.get(id).rim,
+        cover: this.granules.sets.get(id).cover }));
   }
 
   /** Draws granules over ground and surfaces. */
@@ -321,6 +358,8 @@ export class Patches {
     gl.uniform4fv(at.u_rect, rect.map((v, i) => v - eye[i % 2]));
     setPlainBlock(gl, at, field, eye, { first: patch.rect.slice(0, 2), vertices: mesh.cols,
       texels: mesh.side, finer: mesh.finer });
+    gl.uniform1f(at.u_cover, mesh.cover);
+    gl.uniform1f(at.u_fade, 1 - (this.granules.sets.get(patch.id)?.cover ?? 0));
     for (const [unit, texture] of [mesh.heights, mesh.slopes, mesh.slopes].entries()) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, texture);

@@ -1,11 +1,15 @@
 #version 300 es
 // Where the pixel's ray meets a sphere of a granule. Its depth is written, so that spheres cut each
 // other and all else. Grain and bumps are fixed to the granule and turn with it; light and haze are
-// the ground's. DEPTH: only depth, also as a colour of 24 bits for tests.
+// the ground's. At a patch's rim, and while granules come and go, the surface below is seen through
+// them. DEPTH: only depth, also as a colour of 24 bits for tests; there some pixels are left out.
 precision highp float;
 
 uniform mat4 u_view;
 uniform vec4 u_way; // as in splat_vert.glsl
+uniform float u_cover; // 1: nothing is seen through them
+uniform vec4 u_rect;   // of the patch, relative to the eye
+uniform float u_rim;   // metres of it over which they go
 #ifndef DEPTH
 uniform sampler2D u_noise;
 uniform vec3 u_grains; // the colour of the material
@@ -29,6 +33,13 @@ vec3 turned(vec4 q, vec3 v) {
   return v + q.w * twice + cross(q.xyz, twice);
 }
 
+#ifdef DEPTH
+// Even over few pixels (J. Jimenez, "Next generation post processing", 2014).
+float threshold(vec2 pixel) {
+  return fract(52.9829189 * fract(dot(pixel, vec2(0.06711056, 0.00583715))));
+}
+#endif
+
 void main() {
   vec3 from = u_way.w == 0.0 ? vec3(0.0) : v_place;
   vec3 way = u_way.w == 0.0 ? normalize(v_place) : u_way.xyz, to = v_sphere.xyz - from;
@@ -38,6 +49,13 @@ void main() {
   along -= sqrt(max(under, 0.0));
   if (under < 0.0 || (u_way.w == 0.0 && along < 0.0)) discard;
   vec3 place = from + way * along;
+  vec2 side = min(place.xy - u_rect.xy, u_rect.zw - place.xy);
+  float cover = u_cover * smoothstep(0.0, u_rim, min(side.x, side.y));
+#ifdef DEPTH
+  if (threshold(gl_FragCoord.xy) >= cover) discard;
+#else
+  if (cover < 0.02) discard;
+#endif
   vec4 clip = u_view * vec4(place, 1.0);
   float depth = clamp(0.5 * clip.z / clip.w + 0.5, 0.0, 1.0);
   gl_FragDepth = depth;
@@ -61,6 +79,6 @@ void main() {
     sunlight * smoothstep(-0.02, 0.04, u_sun.z) * light);
   float veil = 1.0 - exp(-length(place) * u_haze);
   vec3 haze = skyAt(normalize(vec3(place.xy, max(place.z, 0.0))), u_sun, false);
-  color = vec4(mix(min(lit, vec3(1.0)), haze, veil * veil), 1.0);
+  color = vec4(mix(min(lit, vec3(1.0)), haze, veil * veil), cover);
 #endif
 }

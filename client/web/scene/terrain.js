@@ -11,10 +11,13 @@
  *   camera() / setCamera({eye, target})
  *   setGrid(n)                     63, 127, 255 or 511 vertices a side
  *   sand()                         patches that are drawn with their rectangle, the height in their
- *                                  middle and how many granules are drawn, surfaces and granules that
+ *                                  middle, how many granules are drawn, and how far both have come
+ *                                  (cover, granulesCover: 0 to 1); surfaces and granules that
  *                                  came, bodies, mesh layers, where moved ones stand
- *   granuleDepths({width, height}) metres to the granules along the view's direction in each pixel,
- *                                  rows from the bottom; null: none
+ *   granuleDepths({width, height, cover})
+ *                                  metres to the granules along the view's direction in each pixel,
+ *                                  rows from the bottom; null: none, without their fading at the rim; cover: the
+ *                                  share that is drawn
  *   ready()                        resolves when nothing is missing and the picture is drawn
  *   refined()                      resolves when it is drawn as fine as a picture at rest gets
  *   fly({to: [x, y], seconds, height, finish})
@@ -277,8 +280,8 @@ class Terrain {
     const came = this.clipmap.update(eye, this.above,
       eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
     const inMotion = moving || (this.pace.isSlow && !this.rest.isOn); // a mouse turns, or sand moves
-    const shade = this.#shade(inMotion);
-    this.whole = came.whole && !came.fading && (inMotion || shade.isWhole);
+    const shade = this.#shade(inMotion), isBlending = this.patches.advance(seconds);
+    this.whole = came.whole && !came.fading && !isBlending && (inMotion || shade.isWhole);
     this.#settle(moving, came);
     for (const [key, place] of shade.wanted) came.wanted.set(key, place);
     this.fetcher.want(came.wanted);
@@ -295,7 +298,7 @@ class Terrain {
       this.whole = false;
       this.draw();
     }
-    if (moving || came.fading) this.draw();
+    if (moving || came.fading || isBlending) this.draw();
     else if (this.wasMoving) this.draw(); // once more, sharp
     else {
       this.before = undefined;
@@ -379,7 +382,8 @@ class Terrain {
     // the sky of a planet or a drum would leave all of it in shadow
     const solids = this.#allSolids.filter((solid) => !(solid.kind === "ceiling" &&
       solid.up?.byPoint.some((v) => v)));
-    const key = JSON.stringify([rects, patches.surfaces, patches.granules.version, patches.granular,
+    const key = JSON.stringify([rects, patches.surfaces, patches.granules.version,
+      patches.granular.map(({ id, cover }) => [id, Math.floor(4 * cover)]), // which sinks the surface
       solids.map(({ mesh, position, orientation }) => [mesh.count, position, orientation])]);
     const spacing = Math.max(...field.spacing);
     return { key, cut: (at, origin) => ground.setRects(at, rects, origin, spacing),
@@ -521,17 +525,18 @@ class Terrain {
     return { surfaces: patches.surfaces, granules: patches.granules.version, bodies: patches.bodies.length,
       granulesMax: patches.granules.countMax, solids: this.meshes.solids.length, standing: Object.fromEntries(this.state.poses),
       patches: patches.live.filter((p) => patches.meshes.has(p.id)).map((p) => {
-        const { z, cols, rows, finer } = patches.meshes.get(p.id);
-        return { id: p.id, state: p.state, cols, rows, finer, middle: z[(z.length - 1) / 2],
+        const { z, cols, rows, finer, cover } = patches.meshes.get(p.id);
+        return { id: p.id, state: p.state, cols, rows, finer, cover, middle: z[(z.length - 1) / 2],
           rect: patches.rectOf(p, this.field),
+          granulesCover: patches.granules.sets.get(p.id)?.cover ?? 0,
           granules: patches.isGranular(p.id) ? patches.granules.sets.get(p.id).count : 0 };
       }) };
   }
 
-  granuleDepths({ width, height }) {
+  granuleDepths({ width, height, cover = 1 }) {
     const [near, far] = [1, 1000], { camera, patches } = this;
     return patches.granules.depths(camera.matrix(width / height, near, far), camera.eye,
-      patches.granular, width, height).map((depth) => depth === 1 ? null :
+      patches.granular.map((p) => ({ ...p, cover, rect: [-1e9, -1e9, 1e9, 1e9] })), width, height).map((depth) => depth === 1 ? null :
       far * near / (far - depth * (far - near)));
   }
 
