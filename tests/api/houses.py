@@ -11,15 +11,28 @@ GROUND = ([(-90, 0, -90), (90, 0, -90), (90, 1, 90), (-90, 1, 90)], [(0, 2, 1), 
 EMPTY = ([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [])
 
 
+def instanced(places, attributes=("TRANSLATION", "ROTATION", "SCALE"), **named):
+    """A node of EXT_mesh_gpu_instancing that stands for nodes, which are as nodes of float32."""
+    for at in places:
+        for name in ("translation", "rotation", "scale"):
+            if name in at:
+                at[name] = [f32(v) for v in at[name]]
+    return {"mesh": places[0]["mesh"], "places": places, "attributes": attributes, **named}
+
+
+def f32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
 def document(nodes, meshes, scene=None):
     """A GLB of (points, triangles)."""
     data, views, accessors, listed = b"", [], [], []
 
     def add(form, rows, component, kind):
         nonlocal data
-        views.append({"buffer": 0, "byteOffset": len(data), "byteLength": 12 * len(rows)})
+        views.append({"buffer": 0, "byteOffset": len(data), "byteLength": struct.calcsize(form) * len(rows)})
         data += b"".join(struct.pack(form, *row) for row in rows)
-        count = len(rows) if kind == "VEC3" else 3 * len(rows)
+        count = 3 * len(rows) if kind == "SCALAR" else len(rows)
         accessors.append({"bufferView": len(views) - 1, "componentType": component, "type": kind,
                           "count": count})
         return len(accessors) - 1
@@ -27,6 +40,16 @@ def document(nodes, meshes, scene=None):
         position = add("<3f", points, 5126, "VEC3")
         indices = add("<3I", triangles, 5125, "SCALAR")
         listed.append({"primitives": [{"attributes": {"POSITION": position}, "indices": indices}]})
+    nodes = [dict(at) for at in nodes]
+    for at in nodes:
+        names, places = at.pop("attributes", ()), at.pop("places", ())
+        rows = {"TRANSLATION": [p.get("translation", (0, 0, 0)) for p in places],
+                "ROTATION": [p["rotation"] for p in places],
+                "SCALE": [p.get("scale", (1, 1, 1)) for p in places]}
+        if names:
+            at["extensions"] = {"EXT_mesh_gpu_instancing": {"attributes": {
+                name: add(f"<{len(rows[name][0])}f", rows[name], 5126, f"VEC{len(rows[name][0])}")
+                for name in names}}}
     text = json.dumps({"asset": {"version": "2.0"}, "scene": 0, "nodes": nodes, "meshes": listed,
                        "scenes": [{"nodes": scene or list(range(len(nodes)))}],
                        "accessors": accessors, "bufferViews": views,

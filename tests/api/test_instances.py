@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from daemon import ROOT, Daemon
-from houses import EMPTY, GROUND, HOUSE, document, node
+from houses import EMPTY, GROUND, HOUSE, document, instanced, node
 from mesh_oracle import MeshLayer, Polygon, World, judge_contact, judge_ray
 from tap import HANG_S, Skip, check, equal, near, rng, run, test
 
@@ -114,6 +114,53 @@ def one_mesh():
         check(floor["polygon"] % 12 in (10, 11), f"{floor['polygon']} is of no roof on this side")
         near(floor["point"][2], 4.5, "the roof", 1e-9)
     judge("one", rings_of(nodes, [HOUSE]), random)
+
+
+@test("EXT_mesh_gpu_instancing: instances are shared and copied as nodes are, in the order of elements")
+def gpu_instancing():
+    random = rng("gpu instancing")
+    town = instanced([node(0, random.uniform(-80, 80), random.uniform(0, 3),
+                           random.uniform(-80, 80), random.uniform(-4, 4)) for _ in range(40)])
+    town["places"][3]["scale"] = [2, 2, 2]
+    town["places"][7]["rotation"] = node(0, tilt=0.5, turn=1.0)["rotation"]
+    for at in town["places"]:  # the daemon makes rotations unit, float32 does not
+        length = math.sqrt(sum(v * v for v in at["rotation"]))
+        at["unit"] = {**at, "rotation": [v / length for v in at["rotation"]]}
+    nodes = [node(1), town, node(0, 5, 9, 5)]
+    told = imported(put("gpu", document(nodes, [HOUSE, GROUND])))
+    equal((told["instances_shared"], told["instances_copied"]), (39, 2), "instances")
+    rings = rings_of([nodes[0]] + [at["unit"] for at in town["places"]] + [nodes[2]],
+                     [HOUSE, GROUND])
+    equal((told["kept"], told["dropped"]), (len(rings), 0), "polygons kept and dropped")
+    judge("gpu", rings, random, 120)
+
+
+@test("EXT_mesh_gpu_instancing beside a node's own place; what it cannot be is refused")
+def gpu_bad():
+    shifts = instanced([node(0, 10.0 * i) for i in range(3)], ["TRANSLATION"],
+                       translation=[0, 0, 20.0], rotation=node(0, turn=1.0)["rotation"])
+    told = imported(put("gpu-node", document([shifts], [HOUSE])))
+    equal((told["instances_shared"], told["instances_copied"]), (3, 0), "instances of one node")
+    spot = [20 * math.cos(1), 0, 20 - 20 * math.sin(1)]
+    floor = daemon.ok("POST", "/v1/locales/gpu-node/contact", {"points": [
+        [spot[0], -spot[2], 50]]})["results"][0]["floor"]
+    equal(floor["polygon"] // 12, 2, "the third house")
+    both = document([instanced([node(0), node(0, 9)])], [HOUSE])
+    for old, new, reason in (
+            (b'"type": "VEC4", "count": 2', b'"type": "VEC4", "count": 1',
+             "has 2 of TRANSLATION and 1 of ROTATION"),
+            (b'"type": "VEC4"', b'"type": "VEC3"', "ROTATION of EXT_mesh_gpu_instancing"),
+            (b'5126, "type": "VEC4"', b'5120, "type": "VEC4"', "normalized int8"),
+            (b'"TRANSLATION": 2', b'"TRANSLATION": 9', "TRANSLATION of EXT_mesh_gpu_instancing"),
+            (b'"TRANSLATION": 2, "ROTATION": 3, "SCALE": 4',
+             b'"_ID": 2', "has no TRANSLATION, ROTATION or"),
+            (b'"version": "2.0"', b'"version": "1.0"', "is not read together with"),
+            (struct.pack("<4f", 0, 0, -0.0, 1), bytes(16), "is no quaternion")):
+        check(old in both, f"{old} is not in the file")
+        answer = daemon.put("/v1/locales/gpu-node/layers/town?up=y",
+                            both.replace(old, new.ljust(len(old))), media=GLB)
+        equal(answer.status, 400, f"{reason}: {answer}")
+        check(reason in answer.json["detail"], f"{reason}: {answer.json}")
 
 
 @test("others are copied: tilted, mirrored, of another size; numbers stay those of the file")

@@ -126,8 +126,12 @@ PLACED = {"mesh": 0, "translation": [1234567.123456789, 0, 0], "rotation": [0, 0
 MATRIX = {"mesh": 0, "matrix": [0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1, 0, 5e6, 0.1, 0, 1]}
 
 
+def instanced(**attributes):
+    return {"mesh": 0, "extensions": {"EXT_mesh_gpu_instancing": {"attributes": attributes}}}
+
+
 def document(mode=4, nodes=(PLACED, MATRIX), uri=URI, data=DATA, points=None, indices=None,
-             views=None, primitive=None, **more):
+             views=None, primitive=None, accessors_more=(), **more):
     buffer = {"byteLength": len(data)}
     if uri is not None:
         buffer["uri"] = uri + base64.b64encode(data).decode() if uri == URI else uri
@@ -138,7 +142,7 @@ def document(mode=4, nodes=(PLACED, MATRIX), uri=URI, data=DATA, points=None, in
         "accessors": [{"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3",
                        **(points or {})},
                       {"bufferView": 1, "componentType": 5123, "count": 4, "type": "SCALAR",
-                       **(indices or {})}],
+                       **(indices or {})}, *accessors_more],
         "bufferViews": views or [{"buffer": 0, "byteLength": 48},
                                  {"buffer": 0, "byteOffset": 48, "byteLength": 8}],
         "buffers": [buffer], **more}).encode()
@@ -193,6 +197,17 @@ GLTF = {
     "deep": b"\0" + document(nodes=[{"children": [i + 1]} for i in range(300)] + [{"mesh": 0}]),
     "no_json": b"\0{",
     "empty": b"\0{}",
+    "instancing": b"\0" + document(nodes=[instanced(TRANSLATION=0, SCALE=0)]),
+    "instancing_turned": b"\0" + document(
+        nodes=[instanced(ROTATION=2), {"mesh": 0}], points={"count": 3}, accessors_more=[
+            {"bufferView": 0, "componentType": 5122, "normalized": True, "count": 6,
+             "type": "VEC4"}]),
+    "instancing_counts": b"\0" + document(
+        nodes=[instanced(TRANSLATION=0, SCALE=2)], accessors_more=[
+            {"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}]),
+    "instancing_type": b"\0" + document(nodes=[instanced(TRANSLATION=1)]),
+    "instancing_none": b"\0" + document(nodes=[instanced()]),
+    "instancing_sparse": b"\0" + document(nodes=[instanced(TRANSLATION=0)], points={"sparse": {}}),
 }
 
 

@@ -2,6 +2,7 @@
  * glTF: positions are float32, but where nodes place them is float64. Places are held against the
  * transforms of the specification in long double; accessors of each kind against what was written.
  */
+#include "base/base64.h"
 #include "tests/support/polygon_check.h"
 #include "tests/support/random.h"
 
@@ -330,6 +331,76 @@ static void what_is_left_to_assimp_says_its_precision(void **state)
     polygon_set_free(&set);
 }
 
+/* The triangle in two places below a node that is shifted. */
+static struct polygon_set instanced(const char *attributes)
+{
+    static const struct {
+        float translations[2][3];
+        int16_t words[2][4];
+        int8_t bytes[2][4];
+        float scales[2][3];
+    } data = {{{1, 2, 3}, {-4, 5, 0.1F}},
+              {{0, 0, 23170, 23170}, {0, 0, -32768, 0}}, /* a quarter about Z, and a half */
+              {{0, 0, 90, 90}, {0, 0, -128, 0}},
+              {{2, 2, 2}, {1, -3, 1}}};
+    char text[4096], base64[sizeof data / 3 * 4 + 1] = "";
+
+    base64_write(base64, &data, sizeof data);
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"asset\":{\"version\":\"2.0\"},\"extensionsRequired\":["
+                 "\"EXT_mesh_gpu_instancing\"],\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{"
+                 "\"mesh\":0,\"translation\":[100,0,0],\"extensions\":{"
+                 "\"EXT_mesh_gpu_instancing\":{\"attributes\":{%s}}}}],\"meshes\":[{"
+                 "\"primitives\":[{\"attributes\":{\"POSITION\":0}}]}],\"accessors\":["
+                 "{\"bufferView\":0,\"componentType\":5126,\"type\":\"VEC3\",\"count\":3},"
+                 "{\"bufferView\":1,\"componentType\":5126,\"type\":\"VEC3\",\"count\":2},"
+                 "{\"bufferView\":1,\"componentType\":5122,\"type\":\"VEC4\",\"count\":2,"
+                 "\"normalized\":true,\"byteOffset\":24},"
+                 "{\"bufferView\":1,\"componentType\":5120,\"type\":\"VEC4\",\"count\":2,"
+                 "\"normalized\":true,\"byteOffset\":40},"
+                 "{\"bufferView\":1,\"componentType\":5126,\"type\":\"VEC3\",\"count\":2,"
+                 "\"byteOffset\":48}],\"bufferViews\":[{\"buffer\":0,\"byteLength\":36},"
+                 "{\"buffer\":1,\"byteLength\":72}],\"buffers\":[{\"byteLength\":42,\"uri\":"
+                 "\"" TRIANGLE "\"},{\"byteLength\":72,\"uri\":\"" DATA "%s\"}]}",
+                 attributes, base64);
+
+    assert_true(length > 0 && (size_t)length < sizeof text);
+    return polygon_check_good(POLYGON_GLTF, text, (size_t)length, NULL);
+}
+
+static void instancing_places_a_mesh_for_each_element(void **state)
+{
+    static const struct {
+        const char *attributes;
+        double at[6][3];
+    } cases[] = {
+        {"\"TRANSLATION\":1",
+         {{101, 2, 3}, {102, 2, 3}, {101, 3, 3}, {96, 5, 0.1F}, {97, 5, 0.1F}, {96, 6, 0.1F}}},
+        {"\"TRANSLATION\":1,\"ROTATION\":2,\"SCALE\":4,\"_ID\":0",
+         {{101, 2, 3}, {101, 4, 3}, {99, 2, 3}, {96, 5, 0.1F}, {95, 5, 0.1F}, {96, 8, 0.1F}}},
+        {"\"ROTATION\":3",
+         {{100, 0, 0}, {100, 1, 0}, {99, 0, 0}, {100, 0, 0}, {99, 0, 0}, {100, -1, 0}}},
+        {"\"SCALE\":4",
+         {{100, 0, 0}, {102, 0, 0}, {100, 2, 0}, {100, 0, 0}, {101, 0, 0}, {100, -3, 0}}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct polygon_set set = instanced(cases[i].attributes);
+
+        assert_int_equal(set.polygon_count, 2);
+        for (int v = 0; v < 6; v++) {
+            const double *want = cases[i].at[v];
+            struct vec3 off = vec3_sub(set.vertices[v], (struct vec3){want[0], want[1], want[2]});
+
+            if (!(vec3_length(off) < 1e-13))
+                fail_msg("case %zu: vertex %d is off by %g %g %g", i, v, off.x, off.y, off.z);
+        }
+        polygon_set_free(&set);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +412,7 @@ int main(void)
         cmocka_unit_test(a_base64_that_is_none_is_refused),
         cmocka_unit_test(the_buffer_of_a_glb_is_its_second_chunk),
         cmocka_unit_test(what_is_left_to_assimp_says_its_precision),
+        cmocka_unit_test(instancing_places_a_mesh_for_each_element),
     };
 
     return cmocka_run_group_tests_name("gltf_place", tests, NULL, NULL);

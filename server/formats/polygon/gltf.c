@@ -6,7 +6,8 @@
  * rest (sparse accessors, Draco, version 1, files that need other extensions), rounds each to
  * float32.
  *
- *   nodes -> matrix, or translation · rotation · scale; mesh; children
+ *   nodes -> matrix, or translation · rotation · scale; mesh; children;
+ *     extensions.EXT_mesh_gpu_instancing.attributes -> TRANSLATION, ROTATION, SCALE
  *   meshes[] -> primitives[] -> POSITION, indices, mode
  *   accessors[] -> bufferViews[] -> buffers[]
  *
@@ -21,14 +22,16 @@
  * subtrees do not matter; a node below itself is refused. The walk counts first, against the
  * limits, and then the same walk fills in. A walk before both finds what is in several places
  * (gltf_uses.h). A mirror (negative determinant) reverses corners
- * (3.7.4).
+ * (3.7.4). A node with EXT_mesh_gpu_instancing has its mesh in a place of its own for each element
+ * of the attributes, in their order.
  *
  * assimp drops a triangle that has an index out of range and reads on. So its result is compared
  * with the sum of the JSON's counts. Malformed JSON counts as zero: assimp has to refuse it.
  *
  * cJSON's arrays are lists: those read by index get a table each.
  *
- * Source: Khronos, "glTF 2.0", 3.5 scenes, 3.6 buffers, 3.7 meshes, 4.4 binary glTF.
+ * Source: Khronos, "glTF 2.0", 3.5 scenes, 3.6 buffers, 3.7 meshes, 4.4 binary glTF;
+ * "EXT_mesh_gpu_instancing".
  */
 #include "formats/polygon/gltf.h"
 
@@ -45,6 +48,7 @@
 
 enum { NODE_DEPTH_MAX = 256, VISITS_MAX = 1 << 21, GLB_JSON_AT = 20 };
 #define SUM_MAX (UINT64_C(1) << 53)
+#define INSTANCING "EXT_mesh_gpu_instancing"
 
 /* The items of an array of the document; none where there is no such array. */
 struct gltf_table {
@@ -278,7 +282,7 @@ static const char *uri_base64(const cJSON *uri)
 static bool extensions_are_known(const struct gltf_document *document)
 {
     static const char *const harmless[] = {"KHR_materials_", "KHR_texture_", "KHR_lights_",
-                                           "EXT_texture_"};
+                                           "EXT_texture_", INSTANCING};
 
     for (const cJSON *name = array_first(member(document->json, "extensionsRequired")); name;
          name = name->next) {
@@ -295,8 +299,10 @@ static bool extensions_are_known(const struct gltf_document *document)
 static uint64_t component_bytes(const cJSON *accessor)
 {
     switch (number_or(member(accessor, "componentType"), 0)) {
+    case 5120:
     case 5121:
         return 1;
+    case 5122:
     case 5123:
         return 2;
     case 5125:
@@ -307,14 +313,33 @@ static uint64_t component_bytes(const cJSON *accessor)
     }
 }
 
+/* What components are: bits. */
+enum { FLOATS = 1, INDICES = 2, NORMALIZED = 4 /* signed */ };
+
+static unsigned component_kind(const cJSON *accessor)
+{
+    switch (number_or(member(accessor, "componentType"), 0)) {
+    case 5120:
+    case 5122:
+        return cJSON_IsTrue(member(accessor, "normalized")) ? NORMALIZED : 0;
+    case 5121:
+    case 5123:
+    case 5125:
+        return INDICES;
+    case 5126:
+        return FLOATS;
+    default:
+        return 0;
+    }
+}
+
 static bool accessor_is_plain(const struct gltf_document *document, const cJSON *index,
-                              const char *type, bool is_float)
+                              const char *type, unsigned kinds)
 {
     const cJSON *accessor = table_at(&document->accessors, index);
-    bool has_float = number_or(member(accessor, "componentType"), 0) == 5126;
 
-    return accessor && text_is(member(accessor, "type"), type) && has_float == is_float &&
-           component_bytes(accessor) > 0 && !member(accessor, "sparse") &&
+    return accessor && text_is(member(accessor, "type"), type) &&
+           (component_kind(accessor) & kinds) && !member(accessor, "sparse") &&
            table_at(&document->views, member(accessor, "bufferView"));
 }
 
@@ -324,8 +349,8 @@ static bool primitive_is_plain(const struct gltf_document *document, const cJSON
 
     return !member(member(primitive, "extensions"), "KHR_draco_mesh_compression") &&
            accessor_is_plain(document, member(member(primitive, "attributes"), "POSITION"), "VEC3",
-                             true) &&
-           (!indices || accessor_is_plain(document, indices, "SCALAR", false));
+                             FLOATS) &&
+           (!indices || accessor_is_plain(document, indices, "SCALAR", INDICES));
 }
 
 static bool document_is_plain(const struct gltf_document *document)
@@ -347,6 +372,15 @@ static bool document_is_plain(const struct gltf_document *document)
             if (!primitive_is_plain(document, primitive))
                 return false;
     return true;
+}
+
+/* assimp would ignore it. */
+static bool document_has_instancing(const struct gltf_document *document)
+{
+    for (size_t i = 0; i < document->nodes.count; i++)
+        if (member(member(document->nodes.items[i], "extensions"), INSTANCING))
+            return true;
+    return false;
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
@@ -565,11 +599,23 @@ static enum err_code numbers_read(const struct gltf_document *document, const cJ
                    document->word, name, count);
 }
 
+/* Of a translation, a rotation, and a scale. */
+static struct affine affine_of(const double t[3], const double q[4], const double s[3])
+{
+    double x = q[0], y = q[1], z = q[2], w = q[3];
+
+    return (struct affine){{{(1 - 2 * (y * y + z * z)) * s[0], 2 * (x * y - z * w) * s[1],
+                             2 * (x * z + y * w) * s[2], t[0]},
+                            {2 * (x * y + z * w) * s[0], (1 - 2 * (x * x + z * z)) * s[1],
+                             2 * (y * z - x * w) * s[2], t[1]},
+                            {2 * (x * z - y * w) * s[0], 2 * (y * z + x * w) * s[1],
+                             (1 - 2 * (x * x + y * y)) * s[2], t[2]}}};
+}
+
 static enum err_code node_place(const struct gltf_document *document, const cJSON *node,
                                 struct affine *out, struct err *err)
 {
     double t[3] = {0}, q[4] = {0, 0, 0, 1}, s[3] = {1, 1, 1}, m[16];
-    double x, y, z, w;
 
     if (member(node, "matrix")) {
         if (numbers_read(document, node, "matrix", 16, m, err))
@@ -583,13 +629,7 @@ static enum err_code node_place(const struct gltf_document *document, const cJSO
         numbers_read(document, node, "rotation", 4, q, err) ||
         numbers_read(document, node, "scale", 3, s, err))
         return err->code;
-    x = q[0], y = q[1], z = q[2], w = q[3];
-    *out = (struct affine){{{(1 - 2 * (y * y + z * z)) * s[0], 2 * (x * y - z * w) * s[1],
-                             2 * (x * z + y * w) * s[2], t[0]},
-                            {2 * (x * y + z * w) * s[0], (1 - 2 * (x * x + z * z)) * s[1],
-                             2 * (y * z - x * w) * s[2], t[1]},
-                            {2 * (x * z - y * w) * s[0], 2 * (y * z + x * w) * s[1],
-                             (1 - 2 * (x * x + y * y)) * s[2], t[2]}}};
+    *out = affine_of(t, q, s);
     return ERR_OK;
 }
 
@@ -644,9 +684,129 @@ static enum err_code use_visit(struct gltf_walk *walk, const cJSON *mesh, struct
     return ERR_OK;
 }
 
+/* ---- a node in many places ------------------------------------------------------------------- */
+
+enum { TRANSLATION, ROTATION, SCALE, ATTRIBUTES };
+
+static const struct {
+    const char *name, *type;
+    unsigned components, kinds;
+} attribute_of[ATTRIBUTES] = {{"TRANSLATION", "VEC3", 3, FLOATS},
+                              {"ROTATION", "VEC4", 4, FLOATS | NORMALIZED},
+                              {"SCALE", "VEC3", 3, FLOATS}};
+
+struct gltf_instancing {
+    struct gltf_array array[ATTRIBUTES];
+    bool has[ATTRIBUTES];
+    uint64_t count;
+};
+
+static enum err_code instancing_find(const struct gltf_document *document, const cJSON *extension,
+                                     struct gltf_instancing *out, struct err *err)
+{
+    const cJSON *attributes = member(extension, "attributes");
+    int first = ATTRIBUTES;
+
+    *out = (struct gltf_instancing){.count = 0};
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        const char *name = attribute_of[i].name, *type = attribute_of[i].type;
+        const cJSON *index = member(attributes, name);
+
+        if (!index)
+            continue;
+        if (!accessor_is_plain(document, index, type, attribute_of[i].kinds))
+            return err_set(err, ERR_BAD_INPUT,
+                           "%s: %s of " INSTANCING " is no accessor of %s of float32%s that is "
+                           "not sparse",
+                           document->word, name, type,
+                           i == ROTATION ? ", or of normalized int8 or int16," : "");
+        if (array_find(document, index, attribute_of[i].components, &out->array[i], err))
+            return err->code;
+        first = first < i ? first : i;
+        out->has[i] = true;
+        out->count = out->array[first].count;
+        if (out->array[i].count != out->count)
+            return err_set(err, ERR_BAD_INPUT,
+                           "%s: " INSTANCING " of a node has %llu of %s and %llu of %s",
+                           document->word, (unsigned long long)out->count, attribute_of[first].name,
+                           (unsigned long long)out->array[i].count, name);
+    }
+    if (first == ATTRIBUTES)
+        return err_set(err, ERR_BAD_INPUT,
+                       "%s: " INSTANCING " of a node has no TRANSLATION, ROTATION or SCALE",
+                       document->word);
+    return ERR_OK;
+}
+
+static void components_load(const struct gltf_array *array, uint64_t i, unsigned count, double *out)
+{
+    const uint8_t *at = array->at + i * array->stride;
+
+    for (unsigned k = 0; k < count; k++, at += array->component)
+        out[k] = array->component == 4   ? (double)little_float(at)
+                 : array->component == 2 ? fmax((int16_t)little16(at) / 32767.0, -1)
+                                         : fmax((int8_t)*at / 127.0, -1);
+}
+
+/* Rotations are made unit: those of few bits are far from it. */
+static enum err_code instance_place(const struct gltf_document *document,
+                                    const struct gltf_instancing *instancing, uint64_t i,
+                                    struct affine *out, struct err *err)
+{
+    double v[ATTRIBUTES][4] = {{0, 0, 0}, {0, 0, 0, 1}, {1, 1, 1}}, *q = v[ROTATION];
+
+    for (int k = 0; k < ATTRIBUTES; k++)
+        if (instancing->has[k])
+            components_load(&instancing->array[k], i, attribute_of[k].components, v[k]);
+    double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+
+    if (!(length > 0) || !isfinite(length))
+        return err_set(err, ERR_BAD_INPUT, "%s: ROTATION %llu of " INSTANCING " is no quaternion",
+                       document->word, (unsigned long long)i);
+    for (int k = 0; k < 4; k++)
+        q[k] /= length;
+    *out = affine_of(v[TRANSLATION], q, v[SCALE]);
+    return ERR_OK;
+}
+
+static enum err_code mesh_visit(struct gltf_walk *walk, uint64_t number, const struct affine *place,
+                                struct err *err)
+{
+    const cJSON *mesh = walk->document->meshes.items[number];
+
+    if (walk->step != USES_FIND)
+        return use_visit(walk, mesh, err);
+    if (primitives_visit(walk, mesh, place, err))
+        return err->code;
+    return gltf_uses_add(walk->uses, (uint32_t)number, place, err);
+}
+
+static enum err_code mesh_visit_each(struct gltf_walk *walk, uint64_t number,
+                                     const struct affine *place, const cJSON *extension,
+                                     struct err *err)
+{
+    struct gltf_instancing instancing;
+
+    if (instancing_find(walk->document, extension, &instancing, err))
+        return err->code;
+    for (uint64_t i = 0; i < instancing.count; i++) {
+        struct affine own;
+
+        if (instance_place(walk->document, &instancing, i, &own, err))
+            return err->code;
+        own = affine_multiply(place, &own);
+        if (mesh_visit(walk, number, &own, err))
+            return err->code;
+    }
+    return ERR_OK;
+}
+
+/* ---- the scene ------------------------------------------------------------------------------- */
+
 static enum err_code node_visit(struct gltf_walk *walk, const cJSON *node,
                                 const struct affine *place, struct err *err)
 {
+    const cJSON *instancing = member(member(node, "extensions"), INSTANCING);
     const struct gltf_document *document = walk->document;
     const cJSON *index = member(node, "mesh");
     const cJSON *mesh = table_at(&document->meshes, index);
@@ -655,12 +815,10 @@ static enum err_code node_visit(struct gltf_walk *walk, const cJSON *node,
     if (index && !mesh)
         return err_set(err, ERR_BAD_INPUT, "%s: a node has a mesh that is none of %zu",
                        document->word, document->meshes.count);
-    if (mesh && document->polygons[number] > 0) {
-        if (walk->step == USES_FIND ? primitives_visit(walk, mesh, place, err) ||
-                                          gltf_uses_add(walk->uses, (uint32_t)number, place, err)
-                                    : use_visit(walk, mesh, err))
-            return err->code;
-    }
+    if (mesh && document->polygons[number] > 0 &&
+        (instancing ? mesh_visit_each(walk, number, place, instancing, err)
+                    : mesh_visit(walk, number, place, err)))
+        return err->code;
     return visits_check(walk, err);
 }
 
@@ -791,9 +949,16 @@ enum err_code gltf_decode(enum polygon_format format, const uint8_t *bytes, size
     struct gltf_document document = {.word = polygon_format_word(format)};
     enum err_code code = document_read(&document, format, bytes, length, err);
 
-    *is_read = code || document_is_plain(&document);
-    if (!code && *is_read)
+    bool is_plain = !code && document_is_plain(&document);
+
+    *is_read = code || is_plain || document_has_instancing(&document);
+    if (is_plain)
         code = document_decode(&document, limits, out, err);
+    else if (!code && *is_read)
+        code = err_set(err, ERR_BAD_INPUT,
+                       "%s: " INSTANCING " is not read together with sparse or compressed "
+                       "accessors, external buffers, or another extension that is required",
+                       document.word);
     document_free(&document);
     return code;
 }
