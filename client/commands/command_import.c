@@ -524,6 +524,19 @@ static void print_dropped(const char *file, const cJSON *answer)
         fprintf(stderr, "kota:   and %.0f more\n", rest);
 }
 
+/* On standard error: instances of the file, where there are any. */
+static void print_instances(const char *file, const cJSON *answer)
+{
+    const cJSON *import = cJSON_GetObjectItemCaseSensitive(answer, "import");
+    const cJSON *shared = cJSON_GetObjectItemCaseSensitive(import, "instances_shared");
+    const cJSON *copied = cJSON_GetObjectItemCaseSensitive(import, "instances_copied");
+
+    if (cJSON_IsNumber(shared) && cJSON_IsNumber(copied) &&
+        shared->valuedouble + copied->valuedouble > 0)
+        fprintf(stderr, "kota: %s: %.0f instances share their polygons, %.0f are copied\n", file,
+                shared->valuedouble, copied->valuedouble);
+}
+
 static enum kota_exit import_layer(struct kota *kota, const struct import_options *options,
                                    const char *path, const struct upload *upload)
 {
@@ -541,6 +554,7 @@ static enum kota_exit import_layer(struct kota *kota, const struct import_option
         unmake_locale(kota, made);
     if (!kota->err.code) {
         print_dropped(kota->words[2], answer);
+        print_instances(kota->words[2], answer);
         kota_print_locale(kota, answer);
     }
     cJSON_Delete(answer);

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 
 from daemon import PROBLEM, Daemon, data_path, problem
+from houses import HOUSE, document, node
 from images import hgt
 from kota_cli import Stub, fails, kota, reply
 from tap import Skip, check, equal, near, near_all, run, test
@@ -452,6 +453,19 @@ def _():
             equal((result.status, result.err), (0, ""), ending)
             equal(stub.requests[-1].headers["content-type"], media, ending)
             check(stub.requests[-1].body == content, ending)
+
+
+@test("how many instances of a glTF share their polygons is told")
+def _():
+    nodes = [node(0, 9.0 * i) for i in range(3)] + [node(0, 40, tilt=0.5)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "town.glb")
+        for count, told in ((4, "3 instances share their polygons, 1 are copied"), (1, "")):
+            with open(path, "wb") as file:
+                file.write(document(nodes[:count], [HOUSE]))
+            result = kota("import", "town", "houses", path, "--up", "y", url=home().url)
+            equal(result.status, 0, str(result))
+            equal(result.err.strip(), told and f"kota: {path}: {told}", "on standard error")
 
 
 def finish():
