@@ -8,6 +8,7 @@ import random as random_module
 import sys
 import tempfile
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "..", "cluster"))
@@ -386,6 +387,28 @@ def _():
         b.daemon.stop()
         check_is_good(b.data)
         b.start()
+
+
+@test("kill -9 while a node takes a locale again, at any moment: it catches up and is like the other")
+def _():
+    for turn in range(10 if ALL else 2):
+        b.daemon.stop()
+        for i in range(100):
+            edit(a, [random.randrange(SIDE - 3), random.randrange(SIDE - 3), 3, 3], [turn + i] * 9)
+        ok(a, "PUT", f"land/pins/k{turn % 3}", status=(200, 201))
+        wait_until(lambda: int(engine.value("SELECT rev - first FROM kota.locale WHERE id = 'land'")) < 90,
+                   "the log is trimmed")
+        for _ in range(4):  # from its start to after the snapshot
+            b.start(wait=False)
+            time.sleep(random.uniform(0, 0.5) ** 2 * 2)
+            b.kill()
+        b.start()
+        for name in ("land", "of-a", "of-b", "of-of-a"):
+            same(b, a, name, whole_history=False)
+        b.daemon.stop()
+        check_is_good(b.data)
+        b.start()
+        same(b, a, whole_history=False)
 
 
 @test("kill -9 while pinning, restoring, reverting and editing: all nodes are equal again")
