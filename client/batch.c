@@ -44,7 +44,7 @@ cJSON *batch_numbers(const double *values, size_t count)
 enum err_code batch_add_option(cJSON *body, const char *name, const char *option, const char *text,
                                size_t count, struct err *err)
 {
-    double values[3];
+    double values[4];
     struct err cause;
 
     if (!text)
@@ -109,6 +109,47 @@ enum err_code batch_add_revision(cJSON *result, const cJSON *answer, struct err 
     return ERR_OK;
 }
 
+/* The member at a path; NULL: there is none. */
+static const cJSON *member_at(const cJSON *item, const char *path)
+{
+    while (item && *path) {
+        char name[32];
+        size_t length = strcspn(path, ".");
+
+        snprintf(name, sizeof(name), "%.*s", (int)length, path);
+        item = cJSON_IsArray(item) ? cJSON_GetArrayItem(item, atoi(name))
+                                   : cJSON_GetObjectItemCaseSensitive(item, name);
+        path += length + (path[length] == '.');
+    }
+    return item;
+}
+
+static void show_columns(const struct batch *batch, struct table *table,
+                         const struct input_row *row, const cJSON *result)
+{
+    for (const struct batch_column *column = batch->columns; column->heading; column++)
+        if (column->member[0] == '#')
+            table_number(table, row->values[column->member[1] - '0']);
+        else
+            table_value(table, member_at(result, column->member));
+}
+
+static cJSON *encode_row(const struct batch *batch, const struct input_row *row)
+{
+    cJSON *item;
+
+    if (batch->encode)
+        return batch->encode(batch->context, row);
+    if (!batch->pair[0])
+        return batch_numbers(row->values, row->count);
+    item = cJSON_CreateObject();
+    if (batch_add(item, batch->pair[0], batch_numbers(row->values, 3)) &&
+        batch_add(item, batch->pair[1], batch_numbers(row->values + 3, 3)))
+        return item;
+    cJSON_Delete(item);
+    return NULL;
+}
+
 static enum err_code print_results(struct kota *kota, const struct batch *batch,
                                    const struct input_row *rows, struct table *table,
                                    const cJSON *answer, const cJSON *results)
@@ -119,7 +160,10 @@ static enum err_code print_results(struct kota *kota, const struct batch *batch,
     cJSON_ArrayForEach(result, results)
     {
         if (!kota->is_json) {
-            batch->show(batch->context, table, &rows[i++], result);
+            if (batch->show)
+                batch->show(batch->context, table, &rows[i++], result);
+            else
+                show_columns(batch, table, &rows[i++], result);
             continue;
         }
         if (batch_add_revision(result, answer, &kota->err) ||
@@ -140,7 +184,7 @@ static bool encode_rows(const struct batch *batch, const struct input_row *rows,
     cJSON *items = cJSON_AddArrayToObject(body, batch->member);
 
     for (size_t i = 0; items && i < count; i++) {
-        cJSON *item = batch->encode(batch->context, &rows[i]);
+        cJSON *item = encode_row(batch, &rows[i]);
 
         if (!item || !cJSON_AddItemToArray(items, item)) {
             cJSON_Delete(item);
@@ -247,9 +291,14 @@ enum kota_exit batch_run(struct kota *kota, const struct batch *batch, cJSON *bo
                           .command = kota->command->name,
                           .synopsis = kota->command->synopsis};
     struct input_row *rows = calloc(BATCH_ITEMS_MAX, sizeof(*rows));
-    struct table *table = table_open(batch->headings, batch->columns);
+    const char *headings[TABLE_COLUMNS_MAX]; /* the table keeps it */
+    struct table *table;
     enum kota_exit done;
+    size_t count = 0;
 
+    for (; batch->columns[count].heading; count++)
+        headings[count] = batch->columns[count].heading;
+    table = table_open(headings, count);
     if (!rows || !table || !body) {
         err_set(&kota->err, ERR_NO_MEMORY, "out of memory");
         done = kota_failed(kota);

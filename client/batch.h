@@ -13,6 +13,14 @@
 /* The most items the daemon takes in one request. */
 #define BATCH_ITEMS_MAX 10000
 
+/*
+ * A column and the member of a result that it shows: "floor.point.2" is an element of a member of a
+ * member, and "#0" a number of the row that was asked.
+ */
+struct batch_column {
+    const char *heading, *member;
+};
+
 struct batch {
     const char *call;                /* "/height", after the locale's path */
     bool is_of_world;                /* call is the whole path; the words hold no locale */
@@ -20,12 +28,13 @@ struct batch {
     const struct input_shape *shape; /* of an item */
     size_t words_per_row;            /* of an item on the command line */
     const void *context;             /* the command's options, for the functions below */
-    /* An item of the body, NULL without memory. */
+    const char *pair[2]; /* an item has these members of three numbers; NULL: it is its numbers */
+    /* An item of the body, NULL without memory; in place of `pair`. */
     cJSON *(*encode)(const void *context, const struct input_row *row);
 
-    /* The table of a terminal: its columns, and the cells of one result. */
-    const char *const *headings;
-    size_t columns;
+    /* The table of a terminal. */
+    const struct batch_column *columns; /* the last one's heading is NULL */
+    /* The cells of one result; NULL: what the columns name. */
     void (*show)(const void *context, struct table *table, const struct input_row *row,
                  const cJSON *result);
     /* What a terminal sees below the table of one result; may be NULL. */
@@ -53,7 +62,7 @@ bool batch_input(struct kota *kota, struct input *input);
 cJSON *batch_number(double value);
 cJSON *batch_numbers(const double *values, size_t count);
 
-/* Adds the numbers of an option, `count` of at most three, as a member; nothing where text is NULL:
+/* Adds the numbers of an option, `count` of at most four, as a member; nothing where text is NULL:
  * the option is not given. ERR_BAD_INPUT names the option. */
 enum err_code batch_add_option(cJSON *body, const char *name, const char *option, const char *text,
                                size_t count, struct err *err);

@@ -15,56 +15,25 @@ struct contact_options {
     bool is_exact;
 };
 
-static cJSON *contact_encode(const void *context, const struct input_row *row)
-{
-    (void)context;
-    return batch_numbers(row->values, 3);
-}
-
-static const char *const contact_headings[] = {"X",     "Y",       "Z",     "STATUS",   "FLOOR",
-                                               "SLOPE", "CEILING", "LAYER", "PLACED AT"};
-
-static void contact_show(const void *context, struct table *table, const struct input_row *row,
-                         const cJSON *result)
-{
-    const cJSON *floor = cJSON_GetObjectItemCaseSensitive(result, "floor");
-    const cJSON *ceiling = cJSON_GetObjectItemCaseSensitive(result, "ceiling");
-
-    (void)context;
-    for (size_t i = 0; i < 3; i++)
-        table_number(table, row->values[i]);
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "status"));
-    table_value(table, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(floor, "point"), 2));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(floor, "slope_deg"));
-    table_value(table, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ceiling, "point"), 2));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(floor, "layer"));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "placed"));
-}
-
-/* Adds a number of metres read from an option, if it is given. */
-static enum err_code add_metres(cJSON *body, const char *name, const char *option, const char *text,
-                                struct err *err)
-{
-    struct err cause;
-    double value;
-
-    if (!text)
-        return ERR_OK;
-    if (number_exact_list(text, &value, 1, &cause))
-        return err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
-    if (!batch_add(body, name, batch_number(value)))
-        return err_set(err, ERR_NO_MEMORY, "out of memory");
-    return ERR_OK;
-}
+static const struct batch_column contact_columns[] = {{"X", "#0"},
+                                                      {"Y", "#1"},
+                                                      {"Z", "#2"},
+                                                      {"STATUS", "status"},
+                                                      {"FLOOR", "floor.point.2"},
+                                                      {"SLOPE", "floor.slope_deg"},
+                                                      {"CEILING", "ceiling.point.2"},
+                                                      {"LAYER", "floor.layer"},
+                                                      {"PLACED AT", "placed"},
+                                                      {NULL, NULL}};
 
 static enum err_code contact_body(const struct contact_options *options, cJSON *body,
                                   struct err *err)
 {
     if (options->is_exact && !options->clearance)
         return err_set(err, ERR_BAD_INPUT, "--exact needs --clearance");
-    if (add_metres(body, "reach_up", "reach-up", options->reach_up, err) ||
-        add_metres(body, "max_distance", "max-distance", options->max_distance, err) ||
-        add_metres(body, "clearance", "clearance", options->clearance, err))
+    if (batch_add_option(body, "reach_up", "reach-up", options->reach_up, 1, err) ||
+        batch_add_option(body, "max_distance", "max-distance", options->max_distance, 1, err) ||
+        batch_add_option(body, "clearance", "clearance", options->clearance, 1, err))
         return err->code;
     if (!batch_add_text(body, "clearance_mode", options->is_exact ? "exact" : NULL))
         return err_set(err, ERR_NO_MEMORY, "out of memory");
@@ -93,10 +62,7 @@ static enum kota_exit contact_run(struct kota *kota)
                                 .member = "points",
                                 .shape = &input_points,
                                 .words_per_row = 1,
-                                .encode = contact_encode,
-                                .headings = contact_headings,
-                                .columns = sizeof(contact_headings) / sizeof(contact_headings[0]),
-                                .show = contact_show};
+                                .columns = contact_columns};
     struct contact_options options = {0};
     enum kota_exit done;
     cJSON *body;

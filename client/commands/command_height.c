@@ -20,24 +20,6 @@ struct height_options {
     size_t name_count;
 };
 
-static cJSON *height_encode(const void *context, const struct input_row *row)
-{
-    (void)context;
-    return batch_numbers(row->values, 2);
-}
-
-static void height_show(const void *context, struct table *table, const struct input_row *row,
-                        const cJSON *result)
-{
-    const struct height_options *options = context;
-
-    table_number(table, row->values[0]);
-    table_number(table, row->values[1]);
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "status"));
-    for (size_t i = 0; i < options->name_count; i++)
-        table_value(table, cJSON_GetObjectItemCaseSensitive(result, options->names[i]));
-}
-
 static enum err_code split_fields(struct height_options *options, struct err *err)
 {
     char *rest;
@@ -69,19 +51,16 @@ static cJSON *height_body(const struct height_options *options)
 
 static enum kota_exit height_ask(struct kota *kota, const struct height_options *options)
 {
-    const char *headings[TABLE_COLUMNS_MAX] = {"X", "Y", "STATUS"};
+    struct batch_column columns[TABLE_COLUMNS_MAX + 1] = {
+        {"X", "#0"}, {"Y", "#1"}, {"STATUS", "status"}};
     struct batch batch = {.call = "/height",
                           .member = "points",
                           .shape = &input_ground_points,
                           .words_per_row = 1,
-                          .context = options,
-                          .encode = height_encode,
-                          .headings = headings,
-                          .columns = 3 + options->name_count,
-                          .show = height_show};
+                          .columns = columns};
 
     for (size_t i = 0; i < options->name_count; i++)
-        headings[3 + i] = options->names[i];
+        columns[3 + i] = (struct batch_column){options->names[i], options->names[i]};
     return batch_run(kota, &batch, height_body(options));
 }
 

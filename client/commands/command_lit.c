@@ -12,27 +12,14 @@ struct lit_options {
     const char *direction, *position, *layer;
 };
 
-static cJSON *lit_encode(const void *context, const struct input_row *row)
-{
-    (void)context;
-    return batch_numbers(row->values, 3);
-}
-
-static const char *const lit_headings[] = {"X", "Y", "Z", "LIT", "POINT", "DISTANCE", "LAYER"};
-
-static void lit_show(const void *context, struct table *table, const struct input_row *row,
-                     const cJSON *result)
-{
-    static const char *const names[] = {"point", "distance", "layer"};
-    const cJSON *occluder = cJSON_GetObjectItemCaseSensitive(result, "occluder");
-
-    (void)context;
-    for (size_t i = 0; i < 3; i++)
-        table_number(table, row->values[i]);
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "lit"));
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        table_value(table, cJSON_GetObjectItemCaseSensitive(occluder, names[i]));
-}
+static const struct batch_column lit_columns[] = {{"X", "#0"},
+                                                  {"Y", "#1"},
+                                                  {"Z", "#2"},
+                                                  {"LIT", "lit"},
+                                                  {"POINT", "occluder.point"},
+                                                  {"DISTANCE", "occluder.distance"},
+                                                  {"LAYER", "occluder.layer"},
+                                                  {NULL, NULL}};
 
 /* The request without its points; NULL (and err) when an option is wrong. */
 static cJSON *lit_body(const struct lit_options *options, struct err *err)
@@ -76,10 +63,7 @@ static enum kota_exit lit_run(struct kota *kota)
                                 .member = "points",
                                 .shape = &input_points,
                                 .words_per_row = 1,
-                                .encode = lit_encode,
-                                .headings = lit_headings,
-                                .columns = sizeof(lit_headings) / sizeof(lit_headings[0]),
-                                .show = lit_show};
+                                .columns = lit_columns};
     struct lit_options options = {0};
     enum kota_exit done;
     cJSON *body;

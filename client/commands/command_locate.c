@@ -9,45 +9,23 @@
 
 #include <stdint.h>
 
-static cJSON *point_encode(const void *context, const struct input_row *row)
-{
-    (void)context;
-    return batch_numbers(row->values, 3);
-}
-
-static void show_members(struct table *table, const struct input_row *row, const cJSON *result,
-                         const char *const *names)
-{
-    for (size_t i = 0; i < 3; i++)
-        table_number(table, row->values[i]);
-    for (; *names; names++)
-        table_value(table, cJSON_GetObjectItemCaseSensitive(result, *names));
-}
-
 /* ---- contains ----------------------------------------------------------------------------- */
 
 struct contains_options {
     const char *layer;
 };
 
-static void contains_show(const void *context, struct table *table, const struct input_row *row,
-                          const cJSON *result)
-{
-    (void)context;
-    show_members(table, row, result, (const char *const[]){"status", "floor", "ceiling", NULL});
-}
-
 static enum kota_exit contains_run(struct kota *kota)
 {
-    static const char *const headings[] = {"X", "Y", "Z", "STATUS", "FLOOR", "CEILING"};
+    static const struct batch_column columns[] = {{"X", "#0"},        {"Y", "#1"},
+                                                  {"Z", "#2"},        {"STATUS", "status"},
+                                                  {"FLOOR", "floor"}, {"CEILING", "ceiling"},
+                                                  {NULL, NULL}};
     const struct batch batch = {.call = "/contains",
                                 .member = "points",
                                 .shape = &input_points,
                                 .words_per_row = 1,
-                                .encode = point_encode,
-                                .headings = headings,
-                                .columns = sizeof(headings) / sizeof(headings[0]),
-                                .show = contains_show};
+                                .columns = columns};
     struct contains_options options = {0};
     enum kota_exit done;
 
@@ -79,25 +57,17 @@ const struct kota_command command_contains = {
 
 /* ---- locate ------------------------------------------------------------------------------- */
 
-static void locate_show(const void *context, struct table *table, const struct input_row *row,
-                        const cJSON *result)
-{
-    (void)context;
-    show_members(table, row, result, (const char *const[]){"locale", "point", NULL});
-}
-
 static enum kota_exit locate_run(struct kota *kota)
 {
-    static const char *const headings[] = {"X", "Y", "Z", "LOCALE", "POINT IN IT"};
+    static const struct batch_column columns[] = {
+        {"X", "#0"}, {"Y", "#1"}, {"Z", "#2"}, {"LOCALE", "locale"}, {"POINT IN IT", "point"},
+        {NULL, NULL}};
     const struct batch batch = {.call = "/v1/locate",
                                 .is_of_world = true,
                                 .member = "points",
                                 .shape = &input_points,
                                 .words_per_row = 1,
-                                .encode = point_encode,
-                                .headings = headings,
-                                .columns = sizeof(headings) / sizeof(headings[0]),
-                                .show = locate_show};
+                                .columns = columns};
     enum kota_exit done;
 
     if (!kota_begin(kota, NULL, 0, SIZE_MAX, &done))

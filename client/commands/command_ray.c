@@ -33,30 +33,28 @@ static cJSON *ray_encode(const void *context, const struct input_row *row)
     return NULL;
 }
 
-static const char *const ray_headings[] = {"STATUS", "T",     "DISTANCE", "POINT",
-                                           "NORMAL", "LAYER", "CELL",     "TRIANGLE"};
+static const struct batch_column ray_columns[] = {
+    {"STATUS", "status"}, {"T", "t"},         {"DISTANCE", "distance"}, {"POINT", "point"},
+    {"NORMAL", "normal"}, {"LAYER", "layer"}, {"CELL", "cell"},         {"TRIANGLE", "triangle"},
+    {NULL, NULL}};
 
 static void ray_show(const void *context, struct table *table, const struct input_row *row,
                      const cJSON *result)
 {
-    static const char *const names[] = {"status", "t",     "distance", "point",
-                                        "normal", "layer", "cell",     "triangle"};
-
     const cJSON *hits = cJSON_GetObjectItemCaseSensitive(result, "hits"), *hit;
-    const size_t count = sizeof(names) / sizeof(names[0]);
 
     (void)context;
     (void)row;
-    for (size_t i = 0; i < count && cJSON_GetArraySize(hits) == 0; i++)
+    for (size_t i = 0; ray_columns[i].heading && cJSON_GetArraySize(hits) == 0; i++)
         if (i == 0 && hits && !cJSON_GetObjectItemCaseSensitive(result, "status"))
             table_text(table, "miss");
         else
-            table_value(table, cJSON_GetObjectItemCaseSensitive(result, names[i]));
+            table_value(table, cJSON_GetObjectItemCaseSensitive(result, ray_columns[i].member));
     cJSON_ArrayForEach(hit, hits)
     {
         table_text(table, "hit");
-        for (size_t i = 1; i < count; i++)
-            table_value(table, cJSON_GetObjectItemCaseSensitive(hit, names[i]));
+        for (size_t i = 1; ray_columns[i].heading; i++)
+            table_value(table, cJSON_GetObjectItemCaseSensitive(hit, ray_columns[i].member));
     }
 }
 
@@ -168,8 +166,7 @@ static enum kota_exit ray_run(struct kota *kota)
                           .words_per_row = 2,
                           .context = &options,
                           .encode = ray_encode,
-                          .headings = ray_headings,
-                          .columns = sizeof(ray_headings) / sizeof(ray_headings[0]),
+                          .columns = ray_columns,
                           .show = ray_show};
     enum kota_exit done;
     double hits_max = 0;

@@ -18,29 +18,8 @@ struct los_options {
     const char *layer;
 };
 
-static cJSON *los_encode(const void *context, const struct input_row *row)
-{
-    cJSON *segment = cJSON_CreateObject();
-
-    (void)context;
-    if (batch_add(segment, "from", batch_numbers(row->values, 3)) &&
-        batch_add(segment, "to", batch_numbers(row->values + 3, 3)))
-        return segment;
-    cJSON_Delete(segment);
-    return NULL;
-}
-
-static const char *const los_headings[] = {"VISIBLE", "FRACTION", "POINT"};
-
-static void los_show(const void *context, struct table *table, const struct input_row *row,
-                     const cJSON *result)
-{
-    (void)context;
-    (void)row;
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "visible"));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "fraction"));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "point"));
-}
+static const struct batch_column los_columns[] = {
+    {"VISIBLE", "visible"}, {"FRACTION", "fraction"}, {"POINT", "point"}, {NULL, NULL}};
 
 static const struct kota_option los_table[] = {
     COMMAND_OPTION(struct los_options, layer, "layer", "LAYER", "only this layer, not all of them",
@@ -54,10 +33,8 @@ static enum kota_exit los_run(struct kota *kota)
                                 .member = "segments",
                                 .shape = &input_segments,
                                 .words_per_row = 2,
-                                .encode = los_encode,
-                                .headings = los_headings,
-                                .columns = sizeof(los_headings) / sizeof(los_headings[0]),
-                                .show = los_show};
+                                .pair = {"from", "to"},
+                                .columns = los_columns};
     struct los_options options = {0};
     enum kota_exit done;
 

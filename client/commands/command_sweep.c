@@ -18,77 +18,16 @@ struct sweep_options {
     const char *dt, *slope_max, *step_up, *snap_down; /* of a move */
 };
 
-static cJSON *pair_encode(const char *second, const struct input_row *row)
-{
-    cJSON *item = cJSON_CreateObject();
+static const struct batch_column sweep_columns[] = {{"FRACTION", "fraction"},    {"POINT", "point"},
+                                                    {"NORMAL", "normal"},        {"LAYER", "layer"},
+                                                    {"INSIDE", "starts_inside"}, {NULL, NULL}};
 
-    if (batch_add(item, "from", batch_numbers(row->values, 3)) &&
-        batch_add(item, second, batch_numbers(row->values + 3, 3)))
-        return item;
-    cJSON_Delete(item);
-    return NULL;
-}
-
-static cJSON *sweep_encode(const void *context, const struct input_row *row)
-{
-    (void)context;
-    return pair_encode("to", row);
-}
-
-static cJSON *move_encode(const void *context, const struct input_row *row)
-{
-    (void)context;
-    return pair_encode("velocity", row);
-}
-
-static const char *const sweep_headings[] = {"FRACTION", "POINT", "NORMAL", "LAYER", "INSIDE"};
-
-static void sweep_show(const void *context, struct table *table, const struct input_row *row,
-                       const cJSON *result)
-{
-    static const char *const names[] = {"fraction", "point", "normal", "layer", "starts_inside"};
-
-    (void)context;
-    (void)row;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        table_value(table, cJSON_GetObjectItemCaseSensitive(result, names[i]));
-}
-
-static const char *const move_headings[] = {"TO", "GROUNDED", "FLOOR", "SLOPE_DEG", "LAYER"};
-
-static void move_show(const void *context, struct table *table, const struct input_row *row,
-                      const cJSON *result)
-{
-    static const char *const names[] = {"point", "slope_deg", "layer"};
-    const cJSON *floor = cJSON_GetObjectItemCaseSensitive(result, "floor");
-
-    (void)context;
-    (void)row;
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "to"));
-    table_value(table, cJSON_GetObjectItemCaseSensitive(result, "grounded"));
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        table_value(table, cJSON_GetObjectItemCaseSensitive(floor, names[i]));
-}
-
-/* An option of `count` numbers as a member of the body; one that is absent is none. */
-static bool add_numbers(cJSON *body, const char *option, const char *name, const char *text,
-                        size_t count, struct err *err)
-{
-    struct err cause;
-    double numbers[4];
-
-    if (!text)
-        return true;
-    if (number_exact_list(text, numbers, count, &cause)) {
-        err_set(err, ERR_BAD_INPUT, "--%s %s", option, cause.msg);
-        return false;
-    }
-    if (batch_add(body, name,
-                  count == 1 ? batch_number(numbers[0]) : batch_numbers(numbers, count)))
-        return true;
-    err_set(err, ERR_NO_MEMORY, "out of memory");
-    return false;
-}
+static const struct batch_column move_columns[] = {{"TO", "to"},
+                                                   {"GROUNDED", "grounded"},
+                                                   {"FLOOR", "floor.point"},
+                                                   {"SLOPE_DEG", "floor.slope_deg"},
+                                                   {"LAYER", "floor.layer"},
+                                                   {NULL, NULL}};
 
 /* The request without its items; NULL (and err) when an option is wrong. */
 static cJSON *sweep_body(const struct sweep_options *o, bool is_move, struct err *err)
@@ -102,13 +41,13 @@ static cJSON *sweep_body(const struct sweep_options *o, bool is_move, struct err
         err_set(err, ERR_BAD_INPUT, "--dt is needed: the seconds of a move");
     else if (!body)
         err_set(err, ERR_NO_MEMORY, "out of memory");
-    else if (add_numbers(body, "sphere", "sphere", s->sphere, 1, err) &&
-             add_numbers(body, "capsule", "capsule", s->capsule, 2, err) &&
-             add_numbers(body, "box", "box", s->box, 4, err) &&
-             add_numbers(body, "dt", "dt", o->dt, 1, err) &&
-             add_numbers(body, "slope-max", "slope_max_deg", o->slope_max, 1, err) &&
-             add_numbers(body, "step-up", "step_up", o->step_up, 1, err) &&
-             add_numbers(body, "snap-down", "snap_down", o->snap_down, 1, err))
+    else if (!batch_add_option(body, "sphere", "sphere", s->sphere, 1, err) &&
+             !batch_add_option(body, "capsule", "capsule", s->capsule, 2, err) &&
+             !batch_add_option(body, "box", "box", s->box, 4, err) &&
+             !batch_add_option(body, "dt", "dt", o->dt, 1, err) &&
+             !batch_add_option(body, "slope_max_deg", "slope-max", o->slope_max, 1, err) &&
+             !batch_add_option(body, "step_up", "step-up", o->step_up, 1, err) &&
+             !batch_add_option(body, "snap_down", "snap-down", o->snap_down, 1, err))
         return body;
     cJSON_Delete(body);
     return NULL;
@@ -150,10 +89,8 @@ static enum kota_exit sweep_run(struct kota *kota)
                                 .member = "items",
                                 .shape = &input_segments,
                                 .words_per_row = 2,
-                                .encode = sweep_encode,
-                                .headings = sweep_headings,
-                                .columns = sizeof(sweep_headings) / sizeof(sweep_headings[0]),
-                                .show = sweep_show};
+                                .pair = {"from", "to"},
+                                .columns = sweep_columns};
 
     return ask(kota, &batch, false);
 }
@@ -164,10 +101,8 @@ static enum kota_exit move_run(struct kota *kota)
                                 .member = "items",
                                 .shape = &input_moves,
                                 .words_per_row = 2,
-                                .encode = move_encode,
-                                .headings = move_headings,
-                                .columns = sizeof(move_headings) / sizeof(move_headings[0]),
-                                .show = move_show};
+                                .pair = {"from", "velocity"},
+                                .columns = move_columns};
 
     return ask(kota, &batch, true);
 }
