@@ -212,7 +212,7 @@ enum err_code engine_body_make(const struct granular_params *params, const struc
     return ERR_OK;
 }
 
-void engine_forces_get(const struct granular_body *body, struct sand_forces *out)
+static void forces_get(const struct granular_body *body, struct sand_forces *out)
 {
     for (int i = 0; i < 3; i++) {
         out->force_n[i] = (double)body->force.sum[i] - (double)body->force.rest[i];
@@ -221,7 +221,24 @@ void engine_forces_get(const struct granular_body *body, struct sand_forces *out
     out->substeps = body->summed;
 }
 
-uint32_t engine_particles_find(const uint32_t *body, uint32_t particles_end, uint32_t particles_max,
+void engine_status_body(const struct granular_body *body, uint32_t b, struct sand_status *status)
+{
+    struct sand_pose *pose = &status->pose[b];
+    const float speed = (float)length_of(body->v);
+    const float rim = (float)length_of(body->w) * body->w[3];
+
+    status->bodies++;
+    status->body_alive |= (uint64_t)1 << b;
+    status->body_speed_max = fmaxf(status->body_speed_max, fmaxf(speed, rim));
+    memcpy(pose->x, body->x, sizeof(pose->x));
+    memcpy(pose->q, body->q, sizeof(pose->q));
+    memcpy(pose->v, body->v, sizeof(pose->v));
+    memcpy(pose->w, body->w, sizeof(pose->w));
+    forces_get(body, &status->forces[b]);
+}
+
+/* particles_max when there is no such row. */
+static uint32_t particles_find(const uint32_t *body, uint32_t particles_end, uint32_t particles_max,
                                uint32_t count)
 {
     uint32_t run = 0;
@@ -232,6 +249,38 @@ uint32_t engine_particles_find(const uint32_t *body, uint32_t particles_end, uin
             return p + 1 - count;
     }
     return particles_max - particles_end + run >= count ? particles_end - run : particles_max;
+}
+
+enum err_code engine_body_room(const struct sand_engine_config *config,
+                               const struct granular_body *body, uint32_t bodies_end,
+                               const uint32_t *particle_body, uint32_t particles_end,
+                               uint32_t particles, uint32_t *b, uint32_t *first, struct err *err)
+{
+    for (*b = 0; *b < bodies_end && body[*b].particle_count > 0; ++*b)
+        continue;
+    if (*b == config->bodies_max)
+        return err_limit(err, ERR_UNPROCESSABLE, config->bodies_max, config->bodies_max + 1,
+                         "a patch has room for %u bodies", config->bodies_max);
+    *first = particles_find(particle_body, particles_end, config->particles_max, particles);
+    if (*first == config->particles_max)
+        return err_limit(err, ERR_UNPROCESSABLE, config->particles_max, particles,
+                         "a shell of %u particles; a patch has room for %u of all its bodies",
+                         particles, config->particles_max);
+    return ERR_OK;
+}
+
+enum err_code engine_depth_check(const struct sand_engine_config *config,
+                                 const struct sand_depth *depth, struct err *err)
+{
+    const double points = (double)depth->cols * depth->rows * depth->oversample * depth->oversample;
+
+    CHECK(depth->cols >= 1 && depth->rows >= 1 && depth->oversample >= 1);
+    CHECK(depth->dx > 0 && depth->dy > 0);
+    if (points > config->depth_max)
+        return err_limit(err, ERR_UNPROCESSABLE, config->depth_max, points,
+                         "a depth of %g points; the pool has room for %u", points,
+                         config->depth_max);
+    return ERR_OK;
 }
 
 struct engine_points engine_points_along(float start, float d, uint32_t texels, uint32_t oversample)

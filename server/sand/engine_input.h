@@ -40,19 +40,25 @@ enum err_code engine_body_make(const struct granular_params *params, const struc
                                const struct sand_pose *pose, struct granular_body *body,
                                struct err *err);
 
-/* The sums of a body's record. */
-void engine_forces_get(const struct granular_body *body, struct sand_forces *out);
+/* A body's part of a status but its energy: pose, forces, the largest speed. */
+void engine_status_body(const struct granular_body *body, uint32_t b, struct sand_status *status);
 
 /* in, cut to the length `most`. */
 void engine_velocity_cut(float out[3], const float in[3], float most);
 
 /*
- * First of `count` particles in a row that are free, first fit; body[particles_end] is the body of
- * each, GRANULAR_BODY_NONE when free, and the rest up to particles_max is free. particles_max when
- * there is no such row.
+ * Places for one more body: *b is the lowest that is free of body[bodies_end], *first the first of
+ * as many particles in a row that are free, first fit; particle_body[particles_end] is the body of
+ * each, GRANULAR_BODY_NONE when free, and all beyond is free. ERR_UNPROCESSABLE: no room.
  */
-uint32_t engine_particles_find(const uint32_t *body, uint32_t particles_end, uint32_t particles_max,
-                               uint32_t count);
+enum err_code engine_body_room(const struct sand_engine_config *config,
+                               const struct granular_body *body, uint32_t bodies_end,
+                               const uint32_t *particle_body, uint32_t particles_end,
+                               uint32_t particles, uint32_t *b, uint32_t *first, struct err *err);
+
+/* CHECKs the form of a request for depths. ERR_UNPROCESSABLE: more points than depth_max. */
+enum err_code engine_depth_check(const struct sand_engine_config *config,
+                                 const struct sand_depth *depth, struct err *err);
 
 /* Points of a depth map along one axis: coordinate of point i is first + i * step. */
 struct engine_points {

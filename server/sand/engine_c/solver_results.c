@@ -42,22 +42,12 @@ static void status_bodies(const struct slot *slot, struct sand_status *status)
 {
     for (uint32_t b = 0; b < slot->bodies_end; b++) {
         const struct granular_body *body = &slot->body[b];
-        struct sand_pose *pose = &status->pose[b];
-        float spin = (float)sqrt(square(body->w)) * body->w[3];
-        float speed = (float)sqrt(square(body->v));
 
         if (body->particle_count == 0)
             continue;
-        status->bodies++;
-        status->body_alive |= (uint64_t)1 << b;
         if (body->x[3] > 0)
             status->kinetic_energy_j += body_energy(body);
-        status->body_speed_max = fmaxf(status->body_speed_max, fmaxf(speed, spin));
-        memcpy(pose->x, body->x, sizeof(pose->x));
-        memcpy(pose->q, body->q, sizeof(pose->q));
-        memcpy(pose->v, body->v, sizeof(pose->v));
-        memcpy(pose->w, body->w, sizeof(pose->w));
-        engine_forces_get(body, &status->forces[b]);
+        engine_status_body(body, b, status);
     }
 }
 
@@ -95,14 +85,9 @@ enum err_code solver_depth_request(struct sand_engine *engine, uint32_t index,
                                    const struct sand_depth *depth, struct err *err)
 {
     struct slot *slot = asked_slot(engine, index);
-    double points = (double)depth->cols * depth->rows * depth->oversample * depth->oversample;
 
-    CHECK(depth->cols >= 1 && depth->rows >= 1 && depth->oversample >= 1);
-    CHECK(depth->dx > 0 && depth->dy > 0);
-    if (points > engine->config.depth_max)
-        return err_limit(err, ERR_UNPROCESSABLE, engine->config.depth_max, points,
-                         "a depth of %g points; the pool has room for %u", points,
-                         engine->config.depth_max);
+    if (engine_depth_check(&engine->config, depth, err))
+        return err->code;
     slot->depth = *depth;
     slot->depth_asked = true;
     return ERR_OK;

@@ -219,21 +219,12 @@ static enum err_code gl_body_add(struct sand_engine *engine, uint32_t index,
     struct gl_slot *slot = gl_used_slot(engine, index);
     struct gl_slot_record *record = &slot->record;
     struct granular_body body;
-    uint32_t b = 0, first;
+    uint32_t b, first;
 
-    if (engine_body_make(&slot->params, shape, pose, &body, err))
+    if (engine_body_make(&slot->params, shape, pose, &body, err) ||
+        engine_body_room(config, slot->body, record->bodies_end, slot->particle_body,
+                         record->particles_end, shape->particles, &b, &first, err))
         return err->code;
-    while (b < record->bodies_end && slot->body[b].particle_count > 0)
-        b++;
-    if (b == config->bodies_max)
-        return err_limit(err, ERR_UNPROCESSABLE, config->bodies_max, config->bodies_max + 1,
-                         "a patch has room for %u bodies", config->bodies_max);
-    first = engine_particles_find(slot->particle_body, record->particles_end, config->particles_max,
-                                  shape->particles);
-    if (first == config->particles_max)
-        return err_limit(err, ERR_UNPROCESSABLE, config->particles_max, shape->particles,
-                         "a shell of %u particles; a patch has room for %u of all its bodies",
-                         shape->particles, config->particles_max);
     if (gl_engine_lost(gl))
         return lost_error(err);
     if (particles_write(gl, index, first, shape->particles, shape->offsets_m, b, err))

@@ -214,24 +214,6 @@ static double spin_energy(const struct granular_body *body)
     return 0.5 * sum;
 }
 
-static void status_body(const struct granular_body *body, uint32_t b, struct sand_status *status)
-{
-    struct sand_pose *pose = &status->pose[b];
-    const float speed = (float)sqrt(square(body->v));
-    const float rim = (float)sqrt(square(body->w)) * body->w[3];
-
-    status->bodies++;
-    status->body_alive |= (uint64_t)1 << b;
-    if (body->x[3] > 0)
-        status->kinetic_energy_j += 0.5 * square(body->v) / body->x[3] + spin_energy(body);
-    status->body_speed_max = fmaxf(status->body_speed_max, fmaxf(speed, rim));
-    memcpy(pose->x, body->x, sizeof(pose->x));
-    memcpy(pose->q, body->q, sizeof(pose->q));
-    memcpy(pose->v, body->v, sizeof(pose->v));
-    memcpy(pose->w, body->w, sizeof(pose->w));
-    engine_forces_get(body, &status->forces[b]);
-}
-
 static void status_times(const struct gl_engine *gl, struct sand_status *status)
 {
     const float *ms = gl->pass_ms;
@@ -266,8 +248,13 @@ bool gl_status_poll(struct sand_engine *engine, uint32_t index, struct sand_stat
     status->kinetic_energy_j = record->energy_j;
     status_times(gl, status);
     for (uint32_t b = 0; b < engine->config.bodies_max; b++)
-        if (answer->body_alive >> b & 1)
-            status_body(&record->body[b], b, status);
+        if (answer->body_alive >> b & 1) {
+            const struct granular_body *body = &record->body[b];
+
+            if (body->x[3] > 0)
+                status->kinetic_energy_j += 0.5 * square(body->v) / body->x[3] + spin_energy(body);
+            engine_status_body(body, b, status);
+        }
     answer_close(answer);
     return true;
 }
@@ -320,18 +307,13 @@ enum err_code gl_depth_request(struct sand_engine *engine, uint32_t index,
 {
     struct gl_engine *gl = gl_engine_of(engine);
     struct gl_slot *slot = gl_used_slot(engine, index);
-    double points = (double)depth->cols * depth->rows * depth->oversample * depth->oversample;
     const size_t bytes = (size_t)depth->cols * depth->rows * sizeof(float);
     struct gl_answer *answer;
     double start = 1e3 * monotonic_s();
     bool stamps;
 
-    CHECK(depth->cols >= 1 && depth->rows >= 1 && depth->oversample >= 1);
-    CHECK(depth->dx > 0 && depth->dy > 0);
-    if (points > engine->config.depth_max)
-        return err_limit(err, ERR_UNPROCESSABLE, engine->config.depth_max, points,
-                         "a depth of %g points; the pool has room for %u", points,
-                         engine->config.depth_max);
+    if (engine_depth_check(&engine->config, depth, err))
+        return err->code;
     if (gl_engine_lost(gl))
         return err_set(err, ERR_INTERNAL, "the OpenGL context is lost");
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, "sand depth");
