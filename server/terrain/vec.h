@@ -50,10 +50,16 @@ static inline struct vec3 vec3_cross(struct vec3 a, struct vec3 b)
     return (struct vec3){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
+/* Not fmax, which is a call. */
+static inline double larger_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* The length, without overflow or underflow on the way; hypot has other bits in other libraries. */
 static inline double length_xy(double x, double y)
 {
-    double m = fmax(fabs(x), fabs(y));
+    double m = larger_of(fabs(x), fabs(y));
 
     if (!(m > 0) || isinf(m))
         return m;
@@ -65,7 +71,7 @@ static inline double length_xy(double x, double y)
 /* The same in space. */
 static inline double vec3_length(struct vec3 a)
 {
-    double m = fmax(fabs(a.x), fmax(fabs(a.y), fabs(a.z)));
+    double m = larger_of(fabs(a.x), larger_of(fabs(a.y), fabs(a.z)));
 
     if (!(m > 0) || isinf(m))
         return m;
@@ -76,7 +82,7 @@ static inline double vec3_length(struct vec3 a)
 /* a as a unit vector; the zero vector stays zero. */
 static inline struct vec3 vec3_unit(struct vec3 a)
 {
-    double m = fmax(fabs(a.x), fmax(fabs(a.y), fabs(a.z)));
+    double m = larger_of(fabs(a.x), larger_of(fabs(a.y), fabs(a.z)));
 
     if (!(m > 0))
         return (struct vec3){0, 0, 0};
@@ -99,6 +105,16 @@ static inline int vec3_is_finite(struct vec3 a)
 }
 
 /* The least box around both. */
+static inline void box3_take(struct box3 *box, struct vec3 v)
+{
+    box->min.x = v.x < box->min.x ? v.x : box->min.x;
+    box->min.y = v.y < box->min.y ? v.y : box->min.y;
+    box->min.z = v.z < box->min.z ? v.z : box->min.z;
+    box->max.x = v.x > box->max.x ? v.x : box->max.x;
+    box->max.y = v.y > box->max.y ? v.y : box->max.y;
+    box->max.z = v.z > box->max.z ? v.z : box->max.z;
+}
+
 static inline struct box3 box3_union(struct box3 a, struct box3 b)
 {
     return (struct box3){{fmin(a.min.x, b.min.x), fmin(a.min.y, b.min.y), fmin(a.min.z, b.min.z)},

@@ -52,11 +52,6 @@ static void slacks_set(struct ray_tree *tree, double slack, float *grown)
     tree->end_slack = (float)(END_SLACK + 16 * own);
 }
 
-struct triangle {
-    f32x4 corner[3];
-    uint32_t polygon;
-};
-
 /* Some polygons. */
 struct chunk {
     size_t triangles, begin; /* begin: the number of those before */
@@ -94,7 +89,6 @@ struct making {
     size_t first;
     float grown;
     struct chunk *chunks;
-    struct triangle *triangles;
     union ray_tree_ref *refs[2];
     float surface; /* of all */
     struct part top;
@@ -173,27 +167,15 @@ static inline f32x4 corner_of(const struct ray_tree *tree, struct vec3 at)
                    (float)((at.z - tree->middle[2]) * tree->scale), 0};
 }
 
-static union ray_tree_ref ref_of(const struct triangle *triangle, size_t number, float grown)
-{
-    f32x4 more = (f32x4){grown, grown, grown, 0};
-    const f32x4 *at = triangle->corner;
-    union ray_tree_ref ref;
-
-    ref.box.low = f32x4_min(f32x4_min(at[0], at[1]), at[2]) - more;
-    ref.box.high = f32x4_max(f32x4_max(at[0], at[1]), at[2]) + more;
-    ref.of.item = RAY_TREE_ITEM | (uint32_t)number;
-    return ref;
-}
-
 static void fill_work(void *context, size_t chunk)
 {
     struct making *m = context;
     const struct ray_tree_polygons *p = m->polygons;
+    f32x4 more = (f32x4){m->grown, m->grown, m->grown, 0};
     size_t next = m->chunks[chunk].begin;
 
     for (size_t i = chunk_begin(m, chunk); i < chunk_begin(m, chunk + 1); i++) {
         struct face face = ray_tree_face(p, i);
-        uint32_t polygon = (uint32_t)i | (face.count > 3 ? RAY_TREE_PART : 0);
         f32x4 begin = corner_of(m->out, face_at(&face, 0));
         f32x4 before = corner_of(m->out, face_at(&face, 1));
 
@@ -201,9 +183,12 @@ static void fill_work(void *context, size_t chunk)
             continue;
         for (uint32_t k = 2; k < face.count; k++, next++) {
             f32x4 at = corner_of(m->out, face_at(&face, k));
+            union ray_tree_ref *ref = &m->refs[0][next];
 
-            m->triangles[next] = (struct triangle){{begin, before, at}, polygon};
-            m->refs[0][next] = ref_of(&m->triangles[next], next, m->grown);
+            ref->box.low = f32x4_min(f32x4_min(begin, before), at) - more;
+            ref->box.high = f32x4_max(f32x4_max(begin, before), at) + more;
+            ref->of.polygon = RAY_TREE_ITEM | (uint32_t)i;
+            ref->of.corner = RAY_TREE_ITEM | k;
             before = at;
         }
     }
@@ -430,8 +415,8 @@ static float step_of(f32x4 low, f32x4 high)
     return ldexpf(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP : exponent);
 }
 
-static void block_make(struct ray_tree_block *block, const union ray_tree_ref *refs, unsigned count,
-                       const struct triangle *triangles)
+static void block_make(const struct making *m, struct ray_tree_block *block,
+                       const union ray_tree_ref *refs, unsigned count)
 {
     f32x4 low = refs[0].box.low, high = refs[0].box.high, to_grid;
     float base[4], at[4];
@@ -448,16 +433,19 @@ static void block_make(struct ray_tree_block *block, const union ray_tree_ref *r
     block->step = step_of(low, high);
     to_grid = f32x4_all(1 / block->step);
     for (unsigned i = 0; i < count; i++) {
-        const struct triangle *t = &triangles[refs[i].of.item & ~RAY_TREE_ITEM];
+        uint32_t polygon = refs[i].of.polygon & ~RAY_TREE_ITEM;
+        uint32_t last = refs[i].of.corner & ~RAY_TREE_ITEM;
+        struct face face = ray_tree_face(m->polygons, polygon);
 
-        for (int c = 0; c < 3; c++) {
-            f32x4 place = (t->corner[c] - low) * to_grid;
+        for (unsigned c = 0; c < 3; c++) {
+            f32x4 corner = corner_of(m->out, face_at(&face, c == 0 ? 0 : last - 2 + c));
+            f32x4 place = (corner - low) * to_grid;
 
             f32x4_store(at, f32x4_min(place + f32x4_all(0.5F), f32x4_all(GRID_LAST)));
             for (int a = 0; a < 3; a++)
                 block->at[c][a][i] = (uint16_t)at[a];
         }
-        block->polygon[i] = t->polygon;
+        block->polygon[i] = polygon | (face.count > 3 ? RAY_TREE_PART : 0);
     }
 }
 
@@ -482,9 +470,9 @@ static void part_join(const struct making *m, const struct part *t)
                 continue;
             }
             node->child[i] += (uint32_t)(t->first_block * RAY_TREE_WIDE);
-            block_make(&out->blocks[t->first_block + block],
+            block_make(m, &out->blocks[t->first_block + block],
                        m->refs[t->firsts[block] / SECOND] + (t->firsts[block] & ~SECOND),
-                       ray_tree_count_of(child), m->triangles);
+                       ray_tree_count_of(child));
         }
     }
 }
@@ -554,12 +542,12 @@ static enum err_code tree_of(struct making *m, bool *is_short)
         return m->err->code;
     tree_measure(m);
     slacks_set(out, p->slack, &m->grown);
-    if (out->triangle_count >= TRIANGLES_MAX)
-        return err_set(m->err, ERR_TOO_LARGE, "%zu triangles, must be below 2^28",
+    if (p->count >= TRIANGLES_MAX || out->triangle_count >= TRIANGLES_MAX)
+        return err_set(m->err, ERR_TOO_LARGE,
+                       "%zu polygons with %zu triangles, both must be below 2^28", p->count,
                        out->triangle_count);
-    m->triangles = huge_alloc(out->triangle_count * sizeof *m->triangles);
     m->refs[0] = huge_alloc(2 * out->triangle_count * sizeof *m->refs[0]);
-    *is_short = !m->triangles || !m->refs[0];
+    *is_short = !m->refs[0];
     if (*is_short)
         return ERR_OK;
     m->refs[1] = m->refs[0] + out->triangle_count;
@@ -579,7 +567,6 @@ static void making_free(struct making *m)
     free(m->subtrees);
     free(m->wave);
     free(m->chunks);
-    free(m->triangles);
     free(m->refs[0]);
 }
 

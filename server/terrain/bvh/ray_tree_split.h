@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A box and its contents. Numbers below 2^28 look like plain floats beside the box, with this. */
+/* A triangle of a polygon and its box. Numbers below 2^28 look like plain floats with this. */
 #define RAY_TREE_ITEM 0x40000000u
 
 union ray_tree_ref {
@@ -18,8 +18,9 @@ union ray_tree_ref {
     } box;
     struct {
         float low[3];
-        uint32_t item; /* RAY_TREE_ITEM | number */
-        float high[3], zero;
+        uint32_t polygon; /* RAY_TREE_ITEM | number */
+        float high[3];
+        uint32_t corner; /* RAY_TREE_ITEM | its last; the others: the first, the one before */
     } of;
 };
 

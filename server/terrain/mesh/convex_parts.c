@@ -198,13 +198,35 @@ static void set_widen(struct convex_parts *set, const struct box2 *box, float lo
     set->z_max = high > set->z_max ? high : set->z_max;
 }
 
-/* The corners are at the end of set->corners already. */
-static void piece_add(struct workshop *w, uint32_t count)
+/* The corners are at the end of set->corners already; their normal and box. */
+static void piece_put(struct workshop *w, uint32_t count, struct vec3 normal,
+                      const struct box2 *box, bool is_wall)
 {
     struct convex_parts *set = w->set;
-    uint32_t *corners = set->corners + set->corner_count;
-    struct face face = face_of(set, corners, count);
-    struct box2 b = convex_part_box(&face);
+    struct face face = face_of(set, set->corners + set->corner_count, count);
+    struct mesh_polygon p = {
+        .x_min = float_down(box->x_min - set->slack),
+        .y_min = float_down(box->y_min - set->slack),
+    };
+
+    if (is_wall)
+        normal.x = NAN;
+    piece_plane(&face, normal, &p);
+    struct z_range range = convex_part_range(&face, &p, set->slack);
+
+    set_widen(set, box, range.min, range.max);
+    set->corner_count += count;
+    set->sources[set->polygon_count] = w->source;
+    set->polygons[set->polygon_count++] = p;
+    set->firsts[set->polygon_count] = (uint32_t)set->corner_count;
+}
+
+/* The same where nothing is known of it. */
+static void piece_add(struct workshop *w, uint32_t count)
+{
+    uint32_t *corners = w->set->corners + w->set->corner_count;
+    struct face face = face_of(w->set, corners, count);
+    struct box2 box = convex_part_box(&face);
     struct vec3 normal = convex_part_normal(&face);
 
     if (count == 3 && normal.z < 0) { /* of a polygon that is not flat */
@@ -214,21 +236,7 @@ static void piece_add(struct workshop *w, uint32_t count)
         corners[2] = keep;
         normal = vec3_scale(normal, -1);
     }
-    struct mesh_polygon p = {
-        .x_min = float_down(b.x_min - set->slack),
-        .y_min = float_down(b.y_min - set->slack),
-    };
-
-    if (w->ring.is_wall || is_wall(normal, &b, set->slack))
-        normal.x = NAN;
-    piece_plane(&face, normal, &p);
-    struct z_range range = convex_part_range(&face, &p, set->slack);
-
-    set_widen(set, &b, range.min, range.max);
-    set->corner_count += count;
-    set->sources[set->polygon_count] = w->source;
-    set->polygons[set->polygon_count++] = p;
-    set->firsts[set->polygon_count] = (uint32_t)set->corner_count;
+    piece_put(w, count, normal, &box, w->ring.is_wall || is_wall(normal, &box, w->set->slack));
 }
 
 /* Is a list of the ring's corners convex, in its plane and seen along gravity? */
@@ -380,17 +388,6 @@ static void ring_view(struct ring *ring, const struct vec3 *vertices, struct vec
     }
 }
 
-/* Not by fmin, which is a call. */
-static void box_take(struct box3 *box, struct vec3 v)
-{
-    box->min.x = v.x < box->min.x ? v.x : box->min.x;
-    box->min.y = v.y < box->min.y ? v.y : box->min.y;
-    box->min.z = v.z < box->min.z ? v.z : box->min.z;
-    box->max.x = v.x > box->max.x ? v.x : box->max.x;
-    box->max.y = v.y > box->max.y ? v.y : box->max.y;
-    box->max.z = v.z > box->max.z ? v.z : box->max.z;
-}
-
 static double ring_size(const struct ring *ring, const struct vec3 *vertices)
 {
     struct box3 box = {vertices[ring->index[0]], vertices[ring->index[0]]};
@@ -398,7 +395,7 @@ static double ring_size(const struct ring *ring, const struct vec3 *vertices)
     for (uint32_t i = 1; i < ring->count; i++) {
         struct vec3 v = vertices[ring->index[i]];
 
-        box_take(&box, v);
+        box3_take(&box, v);
     }
     return vec3_length(vec3_sub(box.max, box.min));
 }
@@ -480,7 +477,9 @@ static enum mesh_fate polygon_add(struct workshop *w)
     ring->slack = slack;
     if (!(vec3_length(normal) > 4 * slack * size))
         return ring_without_side(w, size);
-    if (normal.z < 0) {
+    bool is_reversed = normal.z < 0;
+
+    if (is_reversed) {
         ring_reverse(ring);
         normal = vec3_scale(normal, -1);
     }
@@ -497,7 +496,10 @@ static enum mesh_fate polygon_add(struct workshop *w)
             return ring_split(w, normal, size, is_flat) ? MESH_KEPT : MESH_CROSSES_ITSELF;
     }
     memcpy(w->set->corners + w->set->corner_count, ring->index, ring->count * sizeof *ring->index);
-    piece_add(w, ring->count);
+    if (is_reversed) /* from another corner the normal is rounded in another way */
+        piece_add(w, ring->count);
+    else
+        piece_put(w, ring->count, normal, &box, ring->is_wall);
     return MESH_KEPT;
 }
 
@@ -596,7 +598,7 @@ static void vertices_compact(struct convex_parts *set, const struct polygon_soup
 
         if (!map[i])
             continue;
-        box_take(&box, v);
+        box3_take(&box, v);
         map[i] = (uint32_t)set->vertex_count;
         set->vertices[set->vertex_count++] = set->vertices[i];
     }

@@ -46,16 +46,24 @@ static int to_integer(double x, int most)
 /*
  * The most, up to COLUMN_SCALE, that an edge's a and b, of which the larger is 1, can be multiplied
  * by and be nearly whole. There is one: of 32 multiples of a number one is within 1/32 of whole.
+ * Four are tried at a time; the lowest lane that fits has the most.
  */
 static int edge_scale(double smaller)
 {
     const uint32_t near = UINT32_MAX / COLUMN_WHOLE; /* of fractions of 2^32 */
-    uint32_t step = (uint32_t)(uint64_t)(smaller * 0x1p32), fraction = step * COLUMN_SCALE;
+    uint32_t step = (uint32_t)(uint64_t)(smaller * 0x1p32);
+    /* moved so that those within `near` of whole are the least */
+    u32x4 fraction = (u32x4){COLUMN_SCALE, COLUMN_SCALE - 1, COLUMN_SCALE - 2, COLUMN_SCALE - 3} *
+                         (u32x4){step, step, step, step} +
+                     (near + (1u << 31));
     int scale = COLUMN_SCALE;
+    unsigned fits;
 
-    for (; scale > 1 && fraction + near > 2 * near; scale--)
-        fraction -= step;
-    return scale;
+    while ((fits = i32x4_signs((i32x4)fraction <= i32x4_all(INT32_MIN + 2 * (int)near))) == 0) {
+        fraction -= 4 * step;
+        scale -= 4;
+    }
+    return scale - __builtin_ctz(fits);
 }
 
 static inline void edge_put(const struct column_lane *lane, unsigned edge, int x, int y, int c)
@@ -84,17 +92,44 @@ static void edge_set(const struct column_lane *lane, unsigned edge, double a, do
              to_integer((c * unit + COLUMN_DOUBT) / high, INT16_MAX) - COLUMN_MIDDLE * (x + y));
 }
 
-void outline_set(struct outline *o, const struct mesh *mesh, uint32_t polygon)
+static inline struct outline_edge edge_between(struct vec3 from, struct vec3 to)
 {
-    o->face = mesh_face(mesh, polygon);
-    o->box = convex_part_box(&o->face);
-    for (uint32_t i = 0; i < o->face.count && i < OUTLINE_LINES; i++)
-        o->lines[i] = convex_part_line(&o->face, i);
+    return (struct outline_edge){from.x, from.y, to.x - from.x, to.y - from.y};
 }
 
-static struct mesh_line outline_line(const struct outline *o, uint32_t i)
+void outline_set(struct outline *o, const struct mesh *mesh, uint32_t polygon)
 {
-    return i < OUTLINE_LINES ? o->lines[i] : convex_part_line(&o->face, i);
+    struct vec3 from;
+
+    o->face = mesh_face(mesh, polygon);
+    o->box = (struct box2){INFINITY, INFINITY, -INFINITY, -INFINITY};
+    from = face_at(&o->face, o->face.count - 1);
+    for (uint32_t i = 0; i < o->face.count; i++) {
+        struct vec3 to = face_at(&o->face, i);
+
+        o->box.x_min = to.x < o->box.x_min ? to.x : o->box.x_min;
+        o->box.y_min = to.y < o->box.y_min ? to.y : o->box.y_min;
+        o->box.x_max = to.x > o->box.x_max ? to.x : o->box.x_max;
+        o->box.y_max = to.y > o->box.y_max ? to.y : o->box.y_max;
+        if (i < OUTLINE_EDGES)
+            o->edges[i] = edge_between(from, to);
+        from = to;
+    }
+}
+
+/* How far a place is inside of an edge, times the edge's length. */
+static inline double edge_value(const struct outline_edge *e, double x, double y)
+{
+    return e->dx * (y - e->y) - e->dy * (x - e->x);
+}
+
+/* Is all of a box outside of an edge? Of one without length nothing is. */
+static inline bool is_beyond(const struct box2 *box, const struct outline_edge *e, double near)
+{
+    double x = e->dy > 0 ? box->x_min : box->x_max;
+    double y = e->dx > 0 ? box->y_max : box->y_min;
+
+    return edge_value(e, x, y) < -near * (fabs(e->dx) + fabs(e->dy));
 }
 
 bool outline_reaches(const struct box2 *box, const struct outline *o, double near)
@@ -107,12 +142,13 @@ bool outline_reaches(const struct box2 *box, const struct outline *o, double nea
     if (own->x_min >= box->x_min && own->x_max <= box->x_max && own->y_min >= box->y_min &&
         own->y_max <= box->y_max)
         return true;
-    for (uint32_t i = 0; i < o->face.count; i++) {
-        struct mesh_line line = outline_line(o, i);
-        double x = line.a > 0 ? box->x_max : box->x_min;
-        double y = line.b > 0 ? box->y_max : box->y_min;
+    for (uint32_t i = 0; i < o->face.count && i < OUTLINE_EDGES; i++)
+        if (is_beyond(box, &o->edges[i], near))
+            return false;
+    for (uint32_t i = OUTLINE_EDGES; i < o->face.count; i++) {
+        struct outline_edge e = edge_between(face_at(&o->face, i - 1), face_at(&o->face, i));
 
-        if (line_value(&line, x, y) <= -near)
+        if (is_beyond(box, &e, near))
             return false;
     }
     return true;
@@ -129,22 +165,25 @@ static void lane_set(const struct column_lane *lane, const struct grid_maker *m,
     struct z_range range = mesh_range(m->mesh, polygon);
     double w = box->x_max - box->x_min, h = box->y_max - box->y_min;
     double x = box->x_min + w / 2, y = box->y_min + h / 2;
-    struct outline outline;
+    struct face face = mesh_face(m->mesh, polygon);
+    struct vec3 from = face_at(&face, face.count - 1), to;
     unsigned edges = 0;
 
-    outline_set(&outline, m->mesh, polygon);
     *lane->polygon = polygon | column_level(m->grid, (double)range.max) << COLUMN_HIGH_SHIFT |
                      column_level(m->grid, (double)range.min) << COLUMN_LOW_SHIFT;
     for (unsigned k = 0; k < COLUMN_EDGES; k++)
         edge_put(lane, k, 0, 0, EDGE_INSIDE);
-    for (uint32_t i = 0; i < outline.face.count; i++) {
-        struct mesh_line line = outline_line(&outline, i);
-        double a = line.a * w, b = line.b * h, along = fabs(a), across = fabs(b);
-        double unit = 1 / (along > across ? along : across);
-        double c = line_value(&line, x, y) * unit;
+    for (uint32_t i = 0; i < face.count; i++, from = to) {
+        to = face_at(&face, i);
+        struct outline_edge e = edge_between(from, to);
+        double a = -e.dy * w, b = e.dx * h, along = fabs(a), across = fabs(b);
+        double larger = along > across ? along : across, c = edge_value(&e, x, y);
 
-        if (c - 0.5 * unit * (along + across) >= 4 * uncertain) /* cuts nothing off */
+        if (c - 0.5 * (along + across) >= 4 * uncertain * larger) /* cuts nothing off */
             continue;
+        double unit = 1 / larger;
+
+        c *= unit;
         if (edges == COLUMN_EDGES ||
             !(c >= -1.001 && along * unit <= 1.001 && across * unit <= 1.001)) {
             edge_put(lane, COLUMN_EDGES - 1, 0, 0, EDGE_UNCERTAIN);
@@ -176,38 +215,42 @@ void grid_blocks_set(struct column_block *block, const struct grid_maker *m, con
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-struct height_key {
-    float z_max;
-    uint32_t polygon;
-};
-
-/* Descending by the highest point; where that is the same, by index. */
-static int by_height(const void *a, const void *b)
+/* Rising keys: descending by the highest point; where that is the same, by index. */
+static uint64_t height_key(const struct mesh *mesh, uint32_t polygon)
 {
-    const struct height_key *x = a, *y = b;
+    float z = mesh_range(mesh, polygon).max + 0.0F; /* -0 and 0 are equal */
+    uint32_t bits;
 
-    return x->z_max != y->z_max ? (x->z_max < y->z_max) - (x->z_max > y->z_max)
-                                : (x->polygon > y->polygon) - (x->polygon < y->polygon);
+    memcpy(&bits, &z, sizeof bits);
+    bits = bits >> 31 ? bits : ~bits & INT32_MAX;
+    return (uint64_t)bits << 32 | polygon;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
 }
 
 bool grid_list_sort(const struct mesh *mesh, uint32_t *list, uint32_t count)
 {
-    struct height_key few[64], *keys = count <= 64 ? few : malloc(count * sizeof *keys);
+    uint64_t few[64], *keys = count <= 64 ? few : malloc(count * sizeof *keys);
 
     if (keys == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        struct height_key key = {mesh_range(mesh, list[i]).max, list[i]};
+        uint64_t key = height_key(mesh, list[i]);
         uint32_t at = i;
 
-        for (; count <= 64 && at > 0 && by_height(&keys[at - 1], &key) > 0; at--)
+        for (; count <= 64 && at > 0 && keys[at - 1] > key; at--)
             keys[at] = keys[at - 1];
         keys[at] = key;
     }
     if (count > 64)
-        qsort(keys, count, sizeof *keys, by_height);
+        qsort(keys, count, sizeof *keys, by_key);
     for (uint32_t i = 0; i < count; i++)
-        list[i] = keys[i].polygon;
+        list[i] = (uint32_t)keys[i];
     if (keys != few)
         free(keys);
     return true;
@@ -274,6 +317,7 @@ bool grid_pairs_add(struct grid_pairs *pairs, const struct mesh *mesh, const str
 
     outline_set(&outline, mesh, polygon);
     struct cell_range range = grid_cells_of(box, side, &outline.box);
+    double w = (box->x_max - box->x_min) / side, h = (box->y_max - box->y_min) / side;
     size_t cells = (size_t)(range.row1 - range.row0 + 1) * (range.column1 - range.column0 + 1);
 
     pairs->tests += cells;
@@ -285,7 +329,8 @@ bool grid_pairs_add(struct grid_pairs *pairs, const struct mesh *mesh, const str
         return false;
     for (uint32_t row = range.row0; row <= range.row1; row++)
         for (uint32_t column = range.column0; column <= range.column1; column++) {
-            struct box2 cell = grid_cell_box(box, side, column, row);
+            struct box2 cell = {box->x_min + column * w, box->y_min + row * h,
+                                box->x_min + (column + 1) * w, box->y_min + (row + 1) * h};
 
             if (outline_reaches(&cell, &outline, mesh->header->near))
                 pairs->at[pairs->count++] = (struct grid_pair){row * side + column, polygon};

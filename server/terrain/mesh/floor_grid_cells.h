@@ -14,7 +14,7 @@ enum {
     GRID_REFS_PER_FLOOR = 4,
     GRID_REFS_FREE = 1 << 16,
     GRID_TESTS_MOST = 64, /* a floor, to find the cells that it reaches into */
-    OUTLINE_LINES = 8
+    OUTLINE_EDGES = 8
 };
 
 #define GRID_CELL_NEARS 262144.0 /* no cell is narrower */
@@ -51,11 +51,16 @@ struct grid_pair {
     uint32_t cell, polygon;
 };
 
-/* A polygon's box and edge lines. */
+/* From (x, y) on, counter-clockwise. */
+struct outline_edge {
+    double x, y, dx, dy;
+};
+
+/* A polygon's box and edges. */
 struct outline {
     struct box2 box;
     struct face face;
-    struct mesh_line lines[OUTLINE_LINES]; /* of the first edges */
+    struct outline_edge edges[OUTLINE_EDGES]; /* the first */
 };
 
 /* The cells of a grid that a box may reach into. */
@@ -89,8 +94,9 @@ struct cell_range grid_cells_of(const struct box2 *grid, uint32_t side, const st
 void outline_set(struct outline *o, const struct mesh *mesh, uint32_t polygon);
 
 /*
- * Does a floor reach into a box grown by `near`? Separating axes: exact for convex polygons. By the
- * slack a point may be over it from the next cell, and be in that by rounding.
+ * Does a floor reach into a box grown by `near`, or by 1.5 times that beside a slanted edge?
+ * Separating axes: exact for convex polygons. By the slack a point may be over it from the next
+ * cell, and be in that by rounding.
  */
 bool outline_reaches(const struct box2 *box, const struct outline *o, double near);
 

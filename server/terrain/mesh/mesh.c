@@ -53,19 +53,15 @@ static double middle_if_far(double low, double high, double size)
 
 static void centre_set(struct mesh_header *h, const struct polygon_soup *soup)
 {
-    struct vec3 low = {INFINITY, INFINITY, INFINITY}, high = {-INFINITY, -INFINITY, -INFINITY};
+    struct box3 box = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
 
-    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++) {
-        struct vec3 v = soup->vertices[soup->corners[k]];
+    for (size_t k = soup->starts[0]; k < soup->starts[soup->polygon_count]; k++)
+        box3_take(&box, soup->vertices[soup->corners[k]]);
+    double size = vec3_length(vec3_sub(box.max, box.min));
 
-        low = (struct vec3){fmin(low.x, v.x), fmin(low.y, v.y), fmin(low.z, v.z)};
-        high = (struct vec3){fmax(high.x, v.x), fmax(high.y, v.y), fmax(high.z, v.z)};
-    }
-    double size = vec3_length(vec3_sub(high, low));
-
-    h->centre =
-        (struct vec3){middle_if_far(low.x, high.x, size), middle_if_far(low.y, high.y, size),
-                      middle_if_far(low.z, high.z, size)};
+    h->centre = (struct vec3){middle_if_far(box.min.x, box.max.x, size),
+                              middle_if_far(box.min.y, box.max.y, size),
+                              middle_if_far(box.min.z, box.max.z, size)};
 }
 
 /* Area of the bounding rectangle at an angle to the axes. */
