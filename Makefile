@@ -646,6 +646,7 @@ bench-all: ## every ratio, the tables of the papers, and ground drawn by a seed 
 	@rm -f $(KOTA_BENCH_ROWS)
 	$(Q)set -e; for bench in $(filter-out %/bench_sand %/bench_impacts,$(BENCHES)); do $$bench; done
 	$(Q)set -e; for bench in $(sort $(wildcard tests/bench/bench_*.py)); do python3 $$bench; done
+	$(Q)[ ! -d tests/web/node_modules ] || node tests/bench/bench_flight.mjs
 	$(Q)set -e; export KOTA_BENCH_SEED=$$(date +%s); for bench in contact height ray; do \
 		$(B)/bench/bench_$${bench}_peers; done
 	$(Q)python3 tests/bench/report.py $(KOTA_BENCH_ROWS)

@@ -10,7 +10,6 @@
  * row is the middle one of its flights; Chromium shows 60 a second at most. Beside it the processor
  * time of all of Chromium for a frame, which other programs on the machine change much less.
  */
-import { readFileSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
@@ -18,6 +17,7 @@ import { join } from "node:path";
 
 import { makeCheck, makeWorld, openBrowser, openPage, ownGl, startDaemon } from
   "../web/support.mjs";
+import { chromiumTakes } from "./processes.mjs";
 
 const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))("playwright-core");
 const seconds = Number(process.argv[2] ?? 6);
@@ -26,24 +26,6 @@ if (!(seconds > 0)) throw new Error(`${process.argv[2]} is no number of seconds`
 /** Calls window.kotaTerrain[name](argument). */
 const ask = (page, name, argument) =>
   page.evaluate(([n, a]) => window.kotaTerrain[n](a), [name, argument]);
-
-/** Processor time that this process's Chromium has taken, in ms. */
-function processorMs() {
-  const stats = new Map();
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    try {
-      const [, name, rest] = readFileSync(`/proc/${pid}/stat`, "latin1").match(/\((.*)\) (.*)/);
-      const fields = rest.split(" ");
-      stats.set(Number(pid), { name, parent: Number(fields[1]),
-        ms: 10 * (Number(fields[11]) + Number(fields[12])) }); // ticks of 1/100 s
-    } catch {
-      // it has ended meanwhile
-    }
-  }
-  const isOurs = (pid) => pid === process.pid || (stats.has(pid) && isOurs(stats.get(pid).parent));
-  return [...stats].filter(([pid, { name }]) => name.startsWith("chrom") && isOurs(pid))
-    .reduce((sum, [, { ms }]) => sum + ms, 0);
-}
 
 const from = [800, 1000], to = [3300, 2600]; // metres, of 4096 a side
 
@@ -57,9 +39,9 @@ async function fliesAt(page, grid, isShadowed) {
     await ask(page, "setCamera", { eye: [...from, 900], target: [...to, 300] });
     await ask(page, "ready");
     const part = to.map((v, k) => from[k] + (v - from[k]) * Math.min(1, seconds / 20));
-    const before = processorMs();
+    const before = chromiumTakes().ms;
     const got = await ask(page, "fly", { to: part, seconds, height: 60, finish: true, full: true });
-    taken += processorMs() - before;
+    taken += chromiumTakes().ms - before;
     frames += got.frames;
     rates.push(got.framesPerSecond);
     ({ end } = got);

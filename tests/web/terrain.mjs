@@ -259,7 +259,7 @@ async function bigLocale(page, folder, check) {
 }
 
 /** Rolling hills as an ESRI ASCII grid. */
-function hills(side) {
+export function hills(side) {
   const rows = Array.from({ length: side }, (_, r) => Array.from({ length: side }, (_, c) =>
     (150 + 90 * Math.sin(c / 9 + r / 23) * Math.cos(r / 13) + 40 * Math.sin(c / 4)).toFixed(2))
     .join(" "));
