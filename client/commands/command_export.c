@@ -406,9 +406,9 @@ const struct kota_command command_export = {
     .options = export_table,
     .shared = kota_read_options,
     .words = {":locale", ":layer", ":file", NULL},
-    .examples = (const char *const[]){"kota export highlands ground highlands.png",
-                                      "kota export village bridge bridge.obj",
-                                      "kota export highlands ground highlands.raw --for unity",
-                                      "kota export highlands ground before.f32 --at before", NULL},
+    .examples =
+        (const char *const[]){"kota export highlands ground highlands.png",
+                              "kota export village bridge bridge.obj",
+                              "kota export highlands ground highlands.raw --for unity", NULL},
     .run = export_run,
 };
