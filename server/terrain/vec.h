@@ -104,7 +104,7 @@ static inline int vec3_is_finite(struct vec3 a)
     return isfinite(a.x) && isfinite(a.y) && isfinite(a.z);
 }
 
-/* The least box around both. */
+/* Grows a box by a point. */
 static inline void box3_take(struct box3 *box, struct vec3 v)
 {
     box->min.x = v.x < box->min.x ? v.x : box->min.x;
@@ -115,6 +115,7 @@ static inline void box3_take(struct box3 *box, struct vec3 v)
     box->max.z = v.z > box->max.z ? v.z : box->max.z;
 }
 
+/* The least box around both. */
 static inline struct box3 box3_union(struct box3 a, struct box3 b)
 {
     return (struct box3){{fmin(a.min.x, b.min.x), fmin(a.min.y, b.min.y), fmin(a.min.z, b.min.z)},

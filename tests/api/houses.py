@@ -12,7 +12,7 @@ EMPTY = ([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [])
 
 
 def instanced(places, attributes=("TRANSLATION", "ROTATION", "SCALE"), **named):
-    """A node of EXT_mesh_gpu_instancing that stands for nodes, which are as nodes of float32."""
+    """A node of EXT_mesh_gpu_instancing with an element for each of these nodes, as float32."""
     for at in places:
         for name in ("translation", "rotation", "scale"):
             if name in at:

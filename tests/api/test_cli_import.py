@@ -455,7 +455,7 @@ def _():
             check(stub.requests[-1].body == content, ending)
 
 
-@test("how many instances of a glTF share their polygons is told")
+@test("standard error has how many instances of a glTF share their polygons")
 def _():
     nodes = [node(0, 9.0 * i) for i in range(3)] + [node(0, 40, tilt=0.5)]
     with tempfile.TemporaryDirectory() as folder:

@@ -271,6 +271,7 @@ export function hills(side) {
 
 async function picks(page, daemon, check, locale) {
   await ask(page, "setGrid", 255);
+  await ask(page, "ready");
   const box = await page.locator("#terrain").boundingBox();
   let hits = 0;
   for (let i = 0; i < 10; i++) {

@@ -98,7 +98,8 @@ export class Patches {
       if (this.round !== asked) return;
       this.#take(answer?.patches ?? []);
       const near = this.#chooseNear();
-      await Promise.allSettled(this.live.filter((p) => !p.isLeaving).map((patch) => this.#read(patch, near.has(patch.id))));
+      await Promise.allSettled(this.live.filter((p) => !p.isLeaving)
+        .map((patch) => this.#read(patch, near.has(patch.id))));
       if (this.round !== asked) return;
       await this.#readModels();
     } catch {
@@ -286,8 +287,10 @@ export class Patches {
     return mesh;
   }
 
-  /** Uploads a surface below granules, which goes over into the ground at the rim, and its slopes;
-   * `bare`: what it is without granules. */
+  /**
+   * Uploads a surface, which goes over into the ground at the rim, and its slopes. It is lower where
+   * granules are drawn over it; without them it is `bare`.
+   */
   #setHeights(mesh, surface, bare = surface) {
     const { gl } = this, { cols, rows, ground, step, rim, sink } = mesh;
     const z = new Float32Array(cols * rows);

@@ -16,8 +16,8 @@
  *                                  came, bodies, mesh layers, where moved ones stand
  *   granuleDepths({width, height, cover})
  *                                  metres to the granules along the view's direction in each pixel,
- *                                  rows from the bottom; null: none, without their fading at the rim; cover: the
- *                                  share that is drawn
+ *                                  rows from the bottom; null: none. All are drawn as in the middle of
+ *                                  a patch; cover: the share of their pixels, 1
  *   ready()                        resolves when nothing is missing and the picture is drawn
  *   refined()                      resolves when it is drawn as fine as a picture at rest gets
  *   fly({to: [x, y], seconds, height, finish})
@@ -536,8 +536,8 @@ class Terrain {
   granuleDepths({ width, height, cover = 1 }) {
     const [near, far] = [1, 1000], { camera, patches } = this;
     return patches.granules.depths(camera.matrix(width / height, near, far), camera.eye,
-      patches.granular.map((p) => ({ ...p, cover, rect: [-1e9, -1e9, 1e9, 1e9] })), width, height).map((depth) => depth === 1 ? null :
-      far * near / (far - depth * (far - near)));
+      patches.granular.map((p) => ({ ...p, cover, rect: [-1e9, -1e9, 1e9, 1e9] })), width, height)
+      .map((depth) => depth === 1 ? null : far * near / (far - depth * (far - near)));
   }
 
   setCamera({ eye, target }) {

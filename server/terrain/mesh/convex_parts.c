@@ -200,7 +200,7 @@ static void set_widen(struct convex_parts *set, const struct box2 *box, float lo
 
 /* The corners are at the end of set->corners already; their normal and box. */
 static void piece_put(struct workshop *w, uint32_t count, struct vec3 normal,
-                      const struct box2 *box, bool is_wall)
+                      const struct box2 *box, bool is_upright)
 {
     struct convex_parts *set = w->set;
     struct face face = face_of(set, set->corners + set->corner_count, count);
@@ -209,7 +209,7 @@ static void piece_put(struct workshop *w, uint32_t count, struct vec3 normal,
         .y_min = float_down(box->y_min - set->slack),
     };
 
-    if (is_wall)
+    if (is_upright)
         normal.x = NAN;
     piece_plane(&face, normal, &p);
     struct z_range range = convex_part_range(&face, &p, set->slack);
@@ -221,7 +221,7 @@ static void piece_put(struct workshop *w, uint32_t count, struct vec3 normal,
     set->firsts[set->polygon_count] = (uint32_t)set->corner_count;
 }
 
-/* The same where nothing is known of it. */
+/* The same, with the normal and the box computed here. */
 static void piece_add(struct workshop *w, uint32_t count)
 {
     uint32_t *corners = w->set->corners + w->set->corner_count;
