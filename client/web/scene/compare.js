@@ -86,6 +86,7 @@ async function drawWhole(terrain, target, o) {
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   }
   gl.bindFramebuffer(gl.FRAMEBUFFER, target.frame);
+  ground.drawSky(camera, target.width / target.height);
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   gl.deleteTexture(heights);
@@ -100,6 +101,7 @@ function drawClipmaps(terrain, target, plain, relief = true, rects = []) {
   const pass = ground.begin(field, camera, { width: target.width, height: target.height,
     above: terrain.above, plain, relief, rects, isBare: true });
   clipmap.draw(pass.at, camera.eye, pass.planes);
+  if (!plain) ground.drawSky(camera, target.width / target.height);
   const pixels = pixelsOf(gl, target);
   gl.bindFramebuffer(gl.FRAMEBUFFER, null);
   return pixels;

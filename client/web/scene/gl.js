@@ -66,7 +66,24 @@ function compile(gl, kind, name, source) {
  * @returns {Promise<{program: WebGLProgram, at: Record<string, WebGLUniformLocation>}>}
  */
 export async function makeProgram(gl, vertex, fragment, defines = []) {
-  const [v, f] = (await Promise.all([sourceOf(vertex), sourceOf(fragment)])).map((source) =>
+  return (await programMaker(gl, vertex, fragment))(defines);
+}
+
+/**
+ * Makes programs of two shader files at once when asked, each only the first time.
+ * @returns {Promise<(defines: string[]) => ReturnType<typeof link>>}
+ */
+export async function programMaker(gl, vertex, fragment) {
+  const sources = await Promise.all([sourceOf(vertex), sourceOf(fragment)]), made = new Map();
+  return (defines) => {
+    const key = defines.join();
+    if (!made.has(key)) made.set(key, link(gl, [vertex, fragment], sources, defines));
+    return made.get(key);
+  };
+}
+
+function link(gl, [vertex, fragment], sources, defines) {
+  const [v, f] = sources.map((source) =>
     source.replace("\n", ["", ...defines.map((name) => `#define ${name}`), ""].join("\n")));
   const program = gl.createProgram();
   gl.attachShader(program, compile(gl, gl.VERTEX_SHADER, vertex, v));

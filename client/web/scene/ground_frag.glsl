@@ -23,20 +23,20 @@ uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
 uniform vec3 u_sun;
 #ifdef DETAIL
 uniform highp sampler2DArray u_materials; // grass, earth, rock, snow: tone, slopes, height
-uniform int u_detail;       // 0: none, for comparisons
 #endif
 #include "sky"
 uniform float u_haze;       // 1 / metres
+#ifdef SAND
 #include "cut"
-#ifdef SHADOWS
-#include "shadow"
-#endif
 uniform vec4 u_rect;        // of the patch that is drawn
 uniform int u_sand;         // 1: this is a patch, drawn over the ground
 uniform vec3 u_grains;      // the colour of its granules
 uniform float u_cover;      // how much of it is seen; else the ground's
-uniform int u_plain;        // 1: all white, to see where ground is
-uniform float u_contour;    // metres from one line of height to the next; 0: none
+#endif
+#ifdef SHADOWS
+#include "shadow"
+#endif
+uniform float u_contour;    // metres from one line of height to the next
 
 in vec3 v_place;
 in vec4 v_at;
@@ -137,13 +137,17 @@ float meeting() {
 
 void main() {
   if (v_state.y > 0.001) discard;
-  float cover = 1.0;
-  if (u_sand == 1) cover = u_cover * smoothstep(0.2 * u_rim, u_rim, inside(v_place.xy, u_rect));
+  bool isGround = true;
+  float bare = 1.0; // how much of the ground is seen
+#ifdef SAND
+  isGround = u_sand == 0;
+  if (!isGround) bare -= u_cover * smoothstep(0.2 * u_rim, u_rim, inside(v_place.xy, u_rect));
   if (isCut(v_place.xy)) discard;
-  if (u_plain == 1) {
-    color = vec4(1.0);
-    return;
-  }
+#endif
+#ifdef PLAIN // to see where ground is
+  color = vec4(1.0);
+  return;
+#endif
   vec3 place = v_place;
   vec2 gradient = texture(u_gradients, v_at.xy).xy;
   if (v_state.x > 0.0) gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
@@ -160,32 +164,32 @@ void main() {
   vec2 at = place.xy + u_noise_at;
   float noise = texture(u_noise, at * (1.0 / 512.0)).r;
   vec3 ground = material(place.z + u_range.z, length(gradient), noise);
-  if (u_sand == 1) {
+#ifdef SAND
+  if (!isGround) {
     float grain = texture(u_noise, at * (1.0 / 4.0)).r;
-    ground = mix(ground, u_grains * (0.9 + 0.22 * grain), cover);
+    ground = mix(u_grains * (0.9 + 0.22 * grain), ground, bare);
   }
+#endif
 #ifdef DETAIL
-  if (u_detail == 1) {
-    vec2 next = 2.0 / vec2(textureSize(u_gradients, 0));
-    float hollow = clamp(texture(u_gradients, v_at.xy + vec2(next.x, 0.0)).x - gradient.x +
-      texture(u_gradients, v_at.xy + vec2(0.0, next.y)).y - gradient.y, -0.5, 0.5);
-    vec3 fine = detail(at, kinds(place.z + u_range.z, length(gradient), hollow, noise)) *
-      (u_sand == 1 ? 1.0 - cover : 1.0);
-    ground *= 1.0 + 0.55 * fine.x - 0.25 * hollow;
-    normal = normalize(vec3(-gradient - 1.4 * fine.yz, 1.0));
-  }
+  vec2 next = 2.0 / vec2(textureSize(u_gradients, 0));
+  float hollow = clamp(texture(u_gradients, v_at.xy + vec2(next.x, 0.0)).x - gradient.x +
+    texture(u_gradients, v_at.xy + vec2(0.0, next.y)).y - gradient.y, -0.5, 0.5);
+  vec3 fine = detail(at, kinds(place.z + u_range.z, length(gradient), hollow, noise)) * bare;
+  ground *= 1.0 + 0.55 * fine.x - 0.25 * hollow;
+  normal = normalize(vec3(-gradient - 1.4 * fine.yz, 1.0));
 #endif
   float light = max(dot(normal, u_sun), 0.0);
 #ifdef SHADOWS
-  if (light > 0.0) light *= sunlit(place, normalize(vec3(-gradient, 1.0)), u_sand == 0);
+  if (light > 0.0) light *= sunlit(place, normalize(vec3(-gradient, 1.0)), isGround);
 #endif
   float day = smoothstep(-0.12, 0.25, u_sun.z);
   vec3 sunlight = mix(vec3(1.05, 0.78, 0.52), vec3(1.05, 1.0, 0.90), smoothstep(0.02, 0.4, u_sun.z));
   vec3 lit = ground * (mix(vec3(0.10, 0.11, 0.15), vec3(0.34, 0.38, 0.45), day) *
     (0.6 + 0.4 * normal.z) + sunlight * smoothstep(-0.02, 0.04, u_sun.z) * light) *
     (0.9 + 0.2 * noise);
-  if (u_contour > 0.0)
-    lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(place.z + u_range.z));
+#ifdef CONTOURS
+  lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(place.z + u_range.z));
+#endif
   float veil = 1.0 - exp(-length(v_place) * u_haze);
   vec3 haze = skyAt(normalize(vec3(v_place.xy, max(v_place.z, 0.0))), u_sun, false);
   color = vec4(mix(min(lit, vec3(1.0)), haze, veil * veil), 1.0);

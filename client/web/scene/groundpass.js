@@ -3,7 +3,7 @@
  * resolution is drawn with. Both use one program, so that a comparison sees only the geometry.
  */
 import { planesOf } from "/web/camera.js";
-import { isSoftware, makeNoise, makeProgram, makeTexture } from "/web/gl.js";
+import { isSoftware, makeNoise, makeProgram, makeTexture, programMaker } from "/web/gl.js";
 import { makeMaterials } from "/web/materials.js";
 import { defaultSun } from "/web/state.js";
 import { sunAt } from "/web/sun.js";
@@ -17,24 +17,33 @@ const SUN = sunAt(defaultSun.azimuth_deg, defaultSun.height_deg);
 export class Ground {
   /** @param {WebGL2RenderingContext} gl @returns {Promise<Ground>} */
   static async make(gl) {
-    // where the processor draws, only pictures at rest have textures
-    const inMotion = isSoftware(gl) ? [] : ["DETAIL"], atRest = ["RELIEF", "DETAIL"];
-    const variants = [inMotion, atRest, [...inMotion, "SHADOWS"], [...atRest, "SHADOWS"]];
-    const [sky, ...programs] = await Promise.all([makeProgram(gl, "sky_vert", "sky_frag"),
-      ...variants.map((defines) => makeProgram(gl, "ground_vert", "ground_frag", defines))]);
-    return new Ground(gl, sky, programs);
+    const [sky, maker] = await Promise.all([makeProgram(gl, "sky_vert", "sky_frag"),
+      programMaker(gl, "ground_vert", "ground_frag")]);
+    const ground = new Ground(gl, sky, maker);
+    // those that soon are needed; others when they are
+    for (const relief of [false, true])
+      for (const shadows of [false, true]) ground.#programFor({ relief, shadows });
+    return ground;
   }
 
-  constructor(gl, sky, programs) {
+  constructor(gl, sky, maker) {
     this.gl = gl;
     this.sky = sky;
-    /** Four of the same: where processors draw, branches that are not taken cost, too. */
-    this.programs = programs;
+    this.maker = maker;
+    this.isSoftware = isSoftware(gl);
     this.noise = makeNoise(gl, NOISE_SIDE);
     this.rects = null; // a texel a rectangle
     this.rectsMax = 0; // texels of it
     this.materials = makeMaterials(gl);
     this.sun = SUN; // the unit vector to it
+  }
+
+  /** One of many of the same: where processors draw, branches that are not taken cost, too. */
+  #programFor({ relief, shadows, isBare, plain, contour, rects }) {
+    // where the processor draws, only pictures at rest have textures
+    const has = { RELIEF: relief, DETAIL: !isBare && (relief || !this.isSoftware),
+      SHADOWS: shadows, SAND: rects?.length, CONTOURS: contour, PLAIN: plain };
+    return this.maker(Object.keys(has).filter((name) => has[name]));
   }
 
   /** Distances of the view: near, far. */
@@ -46,7 +55,7 @@ export class Ground {
   }
 
   /**
-   * Prepares the program and clears.
+   * Prepares the program and clears; drawSky is for when the ground is drawn.
    * @param {import("./field.js").Field} field @param {import("./camera.js").Camera} camera
    * @param {{width: number, height: number, above: number, rects?: number[][], plain?: boolean,
    *   contour?: number, relief?: boolean, isBare?: boolean, shadows?: import("./shadows.js").Shadows|null}} o
@@ -60,25 +69,27 @@ export class Ground {
     gl.viewport(0, 0, o.width, o.height);
     gl.clearColor(0, 0, 0, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    if (!o.plain) this.#drawSky(camera, o.width / o.height);
     return this.use(field, camera, o);
   }
 
-  #drawSky(camera, aspect) {
+  /** The sky, where nothing is drawn yet: last, as most of it may be hidden. */
+  drawSky(camera, aspect) {
     const { gl } = this, { program, at } = this.sky;
     gl.useProgram(program);
-    gl.disable(gl.DEPTH_TEST);
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthFunc(gl.LEQUAL); // its depth is that of an empty picture
     gl.disable(gl.BLEND);
     gl.uniformMatrix4fv(at.u_back, false, camera.rays(aspect));
     gl.uniform3f(at.u_sun, ...this.sun);
     gl.bindVertexArray(null);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.depthFunc(gl.LESS);
   }
 
   /** The same over what is drawn already. */
   use(field, camera, o) {
     const { gl } = this, eye = camera.eye;
-    const { at, program } = this.programs[(o.relief ? 1 : 0) + (o.shadows ? 2 : 0)];
+    const { at, program } = this.#programFor(o);
     const view = camera.matrix(o.width / o.height, ...this.#depths(field, eye, o.above));
     gl.viewport(0, 0, o.width, o.height);
     gl.enable(gl.DEPTH_TEST);
@@ -91,7 +102,6 @@ export class Ground {
       if (at[name]) gl.uniform1i(at[name], unit);
     if (at.u_materials) {
       gl.uniform1i(at.u_materials, MATERIALS_UNIT);
-      gl.uniform1i(at.u_detail, o.isBare ? 0 : 1);
       gl.activeTexture(gl.TEXTURE0 + MATERIALS_UNIT);
       gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.materials);
     }
@@ -106,7 +116,6 @@ export class Ground {
     gl.uniform3f(at.u_sun, ...light.sun);
     gl.uniform1f(at.u_haze, light.haze);
     gl.uniform1f(at.u_contour, o.contour ?? 0);
-    gl.uniform1i(at.u_plain, o.plain ? 1 : 0);
     gl.uniform1i(at.u_sand, 0);
     this.setRects(at, o.rects ?? [], eye, Math.max(...field.spacing));
     o.shadows?.set(at, eye);

@@ -367,6 +367,7 @@ class Terrain {
     this.gl.polygonOffset(-1, -1);
     this.patches.draw(pass.at, this.field, this.camera.eye);
     this.gl.disable(this.gl.POLYGON_OFFSET_FILL);
+    this.ground.drawSky(this.camera, o.width / o.height);
     this.patches.drawGranules(pass, this.camera.eye, this.field);
     this.solids.draw(pass, this.camera.eye, this.#allSolids);
     this.marks.draw(pass.view, this.camera.eye);
