@@ -6,23 +6,20 @@
 
 #include "view/scene.h"
 
-enum { CASCADES_MAX = 4, CASCADE_TEXELS = 2048 };
+enum { CASCADES_MAX = 4, CASCADE_TEXELS = 4096 };
 
 struct cascade {
     struct vec3 across, upwards, along; /* unit; along: the way of the light */
-    double middle[2], radius_m;         /* the square, of places relative to the eye */
+    double middle[2], half_m[2];        /* the rectangle, of places relative to the eye */
     double depth[2];                    /* least and greatest of all that there is */
-    double texel_m;
+    double texel_m[2];
 };
 
 /*
  * The maps of a scene under a light, and how many: 0 where nothing is in the view. Map k covers the
  * part of the view between two depths, the far one at most three times as far unless four maps are
- * too few, by the ball around it, so that turning the camera changes no texel; its middle is
- * snapped
- * to texels of the locale, so that moving it does not either. Each of them takes what casts shadows
- * into it from anywhere, also from behind the eye.
- * Source: M. Valient, Stable rendering of cascaded shadow maps (ShaderX6, 2008).
+ * too few, as closely as the boxes of what is seen there allow. Each of them takes what
+ * casts shadows into it from anywhere, also from behind the eye.
  */
 int cascades_make(const struct scene *scene, const struct lens_frame *lens, struct vec3 light,
                   struct cascade out[CASCADES_MAX]);

@@ -321,19 +321,22 @@ static void set_vector(GLuint program, const char *name, struct vec3 v)
 
 static void set_shadows(GLuint program, const struct work *work)
 {
-    float matrices[CASCADES_MAX][16], texels[CASCADES_MAX][2];
+    float matrices[CASCADES_MAX][16], texels[CASCADES_MAX][3];
 
     for (int k = 0; k < work->cascade_count; k++) {
         const struct cascade *c = &work->cascades[k];
 
         cascade_matrix(c, true, matrices[k]);
-        texels[k][0] = (float)c->texel_m;
-        texels[k][1] = (float)(c->texel_m / (c->depth[1] - c->depth[0]));
+        texels[k][0] = (float)c->texel_m[0];
+        texels[k][1] = (float)c->texel_m[1];
+        texels[k][2] = (float)(1 / (c->depth[1] - c->depth[0]));
     }
     glUniform1i(glGetUniformLocation(program, "cascade_count"), work->cascade_count);
     glUniformMatrix4fv(glGetUniformLocation(program, "to_map"), work->cascade_count, GL_FALSE,
                        matrices[0]);
-    glUniform2fv(glGetUniformLocation(program, "texel"), work->cascade_count, texels[0]);
+    glUniform3fv(glGetUniformLocation(program, "texel"), work->cascade_count, texels[0]);
+    set_vector(program, "across", work->cascades[0].across); /* the same for all */
+    set_vector(program, "upwards", work->cascades[0].upwards);
 }
 
 static void shade(struct work *work)

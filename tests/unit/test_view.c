@@ -332,14 +332,15 @@ static bool is_edge(const struct judge *judge, struct vec3 point, bool lit)
     if (k < judge->count - 1)
         k++; /* it may be blended with the next one */
     for (int i = 0; i < 48; i++) {
-        const double angle = i * M_PI / 8, r = (i / 16 + 1) * cascades[k].texel_m;
+        const double angle = i * M_PI / 8, *texel_m = cascades[k].texel_m;
+        const double deep = fmax(texel_m[0], texel_m[1]);
+        const double a = (i / 16 + 1) * texel_m[0], b = (i / 16 + 1) * texel_m[1];
         const struct vec3 beside =
-            vec3_add(point, vec3_add(vec3_scale(cascades[k].across, r * cos(angle)),
-                                     vec3_scale(cascades[k].upwards, r * sin(angle))));
+            vec3_add(point, vec3_add(vec3_scale(cascades[k].across, a * cos(angle)),
+                                     vec3_scale(cascades[k].upwards, b * sin(angle))));
 
         for (int j = -2; j <= 2; j++) /* beside it on the slope, not in the air */
-            if (is_lit(judge, vec3_add(beside, vec3_scale(cascades[k].along,
-                                                          j * cascades[k].texel_m))) != lit)
+            if (is_lit(judge, vec3_add(beside, vec3_scale(cascades[k].along, j * deep))) != lit)
                 return true;
     }
     return false;

@@ -10,7 +10,8 @@ const int CASCADES_MAX = 4;
 uniform sampler2D places, looks;
 uniform sampler2DArrayShadow shadows;
 uniform mat4 to_map[CASCADES_MAX]; // place to u, v, depth, all 0 to 1
-uniform vec2 texel[CASCADES_MAX];  // in metres, and as a part of the depth
+uniform vec3 texel[CASCADES_MAX];  // its two sides in metres, and a metre as a part of the depth
+uniform vec3 across, upwards;      // the maps' axes
 uniform int cascade_count;           // 0: no shadows
 uniform vec3 forward, right, up; // of a picture of 2 x 2
 uniform vec3 sun;                // towards it, unit
@@ -38,10 +39,11 @@ float noise(vec2 at)
 }
 
 // 1 in the sun of this cascade, 0 in shadow.
-float lit_in(int k, vec3 at, float slope)
+float lit_in(int k, vec3 at, vec2 slope)
 {
     float resolution = float(textureSize(shadows, 0).x);
-    float depth = at.z - (0.5 + 1.5 * slope) * texel[k].y;
+    float rise = 0.25 * (texel[k].x + texel[k].y) + 1.5 * length(slope * texel[k].xy);
+    float depth = at.z - rise * texel[k].z;
     vec2 place = at.xy * resolution - 0.5, cell = floor(place), part = place - cell;
     vec4 columns = vec4(1.0 - part.x, 1.0, 1.0, part.x), rows = vec4(1.0 - part.y, 1.0, 1.0, part.y);
     float sum = 0.0;
@@ -63,14 +65,14 @@ float lit(vec3 place, vec3 plane)
 
     if (facing <= 0.0)
         return 0.0;
-    float slope = min(sqrt(1.0 - min(facing * facing, 1.0)) / facing, 30.0);
+    vec2 slope = vec2(dot(plane, across), dot(plane, upwards)) / max(facing, 1.0 / 30.0);
     float found = 0.0, left = 1.0;
 
     for (int k = 0; k < cascade_count && left > 0.0; k++) {
         vec3 at = (to_map[k] * vec4(place, 1.0)).xyz;
         vec2 off = abs(at.xy * 2.0 - 1.0);
         float inside = k == cascade_count - 1 ? step(max(off.x, off.y), 0.99)
-                                         : 1.0 - smoothstep(0.85, 0.97, max(off.x, off.y));
+                                         : 1.0 - smoothstep(0.9, 0.98, max(off.x, off.y));
 
         if (inside > 0.0) {
             found += left * inside * lit_in(k, at, slope);
