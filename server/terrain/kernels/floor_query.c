@@ -47,13 +47,30 @@ __attribute__((noinline)) static struct column_found column_long(const struct me
 {
     struct column c = column_begin(mesh, x, y, sign, limit);
     struct place place;
+    struct floor_list list;
 
     lanes_clear_upper();
     if (!place_begin(mesh, x, y, &place))
         return mesh_column_by_tree(mesh, x, y, sign, limit);
     place_descend(mesh, &place);
-    place_scan(&c, &place);
+    list = place_list(&place);
+    list_scan(&c, &list);
     return (struct column_found){c.best, c.polygon};
+}
+
+/* Of an entry that is neither one block nor a pair. */
+ALWAYS_INLINE void entry_scan(struct column *c, uint32_t entry, u64x2 in_root)
+{
+    if (entry == LUT_ELSE) {
+        struct column_found found = column_long(c->mesh, c->x, c->y, c->sign, c->limit);
+
+        c->best = found.best;
+        c->polygon = found.polygon;
+    } else if (entry != 0) {
+        struct floor_list list = lut_list(c->mesh, entry, in_root);
+
+        list_scan(c, &list);
+    }
 }
 
 ALWAYS_INLINE void column_scan(struct column *c)
@@ -63,18 +80,10 @@ ALWAYS_INLINE void column_scan(struct column *c)
     uint32_t entry = grid->lut[lut_square(grid, in_root)];
     struct spot spot = lut_spot(grid, entry, in_root);
 
-    if (entry == LUT_ELSE) {
-        struct column_found found = column_long(c->mesh, c->x, c->y, c->sign, c->limit);
-
-        c->best = found.best;
-        c->polygon = found.polygon;
-    } else if (spot.lanes != 0) {
+    if (lut_is_pair(spot.lanes))
         pair_scan(c, spot.blocks, spot.lanes, spot.place);
-    } else if (entry != 0) {
-        struct place place = lut_leaf(c->mesh, entry, in_root);
-
-        place_scan(c, &place);
-    }
+    else
+        entry_scan(c, entry, in_root);
 }
 
 bool KERNEL(mesh_column)(const struct mesh *mesh, double x, double y, bool is_up, double limit,
@@ -93,12 +102,10 @@ bool KERNEL(mesh_column)(const struct mesh *mesh, double x, double y, bool is_up
 
 /* ---- one floor ------------------------------------------------------------------------------ */
 
-/* The floors below a point, or the function that finds them. */
-enum floors_kind { FLOORS_NONE, FLOORS_ONE, FLOORS_MORE, FLOORS_CELL };
+enum floors_kind { FLOORS_NONE, FLOORS_ONE, FLOORS_MORE };
 
 /* The values known by then; of one floor all. */
 struct floors {
-    u64x2 in_root;
     uint32_t entry;
     struct spot spot;
     struct floor_mask mask;
@@ -111,15 +118,16 @@ ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, do
 {
     const struct floor_grid *grid = &mesh->grid;
 
-    f->in_root = lut_place(grid, x, y);
-    size_t square = lut_square(grid, f->in_root);
+    u64x2 in_root = lut_place(grid, x, y);
+    size_t square = lut_square(grid, in_root);
 
     if (floor_low(grid, limit) < grid->lows[square])
         return FLOORS_NONE;
     f->entry = grid->lut[square];
-    f->spot = lut_spot(grid, f->entry, f->in_root);
-    if (f->spot.lanes == 0)
-        return f->entry != 0 ? FLOORS_CELL : FLOORS_NONE;
+    f->spot = lut_spot(grid, f->entry, in_root);
+    f->mask = (struct floor_mask){0, 0};
+    if (!lut_is_pair(f->spot.lanes))
+        return f->entry != 0 ? FLOORS_MORE : FLOORS_NONE;
     f->mask = floor_mask_of(f->spot.blocks, f->spot.lanes, f->spot.place);
     if (grid->is_stacked)
         f->mask.hit &= pair_levels(f->spot.blocks, f->spot.lanes, column_level(grid, limit));
@@ -144,17 +152,31 @@ ALWAYS_INLINE enum floors_kind floors_find(const struct mesh *mesh, double x, do
     return is_single ? FLOORS_NONE : FLOORS_MORE; /* those below it are left */
 }
 
+/* The floors that floors_find has left, by what it knew. */
+ALWAYS_INLINE void floors_more(struct column *c, uint32_t entry, struct floor_mask mask)
+{
+    u64x2 in_root = lut_place(&c->mesh->grid, c->x, c->y);
+    struct spot spot = lut_spot(&c->mesh->grid, entry, in_root);
+
+    lanes_clear_upper();
+    if (lut_is_pair(spot.lanes))
+        pair_take(c, spot.blocks, spot.lanes, mask);
+    else
+        entry_scan(c, entry, in_root);
+}
+
+/* Not inlined, so that one floor does not save its registers. */
 __attribute__((noinline)) static bool contact_more(const struct mesh *mesh, struct vec3 point,
-                                                   double reach_up_m, struct mesh_contact *out)
+                                                   double limit, uint32_t entry, unsigned hit,
+                                                   unsigned uncertain, struct mesh_contact *out)
 {
     struct vec3 at = column_place(mesh, point);
-    double z;
-    uint32_t polygon;
+    struct column c = column_begin(mesh, at.x, at.y, 1, limit);
 
-    if (!KERNEL(mesh_column)(mesh, at.x, at.y, false, at.z + reach_up_m + mesh->header->slack, &z,
-                             &polygon))
+    floors_more(&c, entry, (struct floor_mask){hit, uncertain});
+    if (c.polygon == NO_POLYGON)
         return false;
-    contact_fill(mesh, point, at, z, polygon, out);
+    contact_fill(mesh, point, at, c.best, c.polygon, out);
     return true;
 }
 
@@ -163,16 +185,17 @@ bool KERNEL(mesh_floor)(const struct mesh *mesh, struct vec3 point, double reach
                         struct mesh_contact *out)
 {
     struct vec3 at = column_place(mesh, point);
+    double limit = at.z + reach_up_m + mesh->header->slack;
     struct floors f;
 
-    switch (floors_find(mesh, at.x, at.y, at.z + reach_up_m + mesh->header->slack, &f)) {
+    switch (floors_find(mesh, at.x, at.y, limit, &f)) {
     case FLOORS_NONE:
         return false;
     case FLOORS_ONE:
         contact_fill(mesh, point, at, f.z, f.polygon, out);
         return true;
     default:
-        return contact_more(mesh, point, reach_up_m, out);
+        return contact_more(mesh, point, limit, f.entry, f.mask.hit, f.mask.uncertain, out);
     }
 }
 
@@ -184,47 +207,26 @@ ALWAYS_INLINE bool column_end(const struct column *c, struct mesh_height *out)
     return true;
 }
 
-/* Of a leaf; NULL: the table has no answer. Not inlined, so that one floor does not save its
- * registers. */
-__attribute__((noinline)) static bool height_of_leaf(const struct mesh *mesh,
-                                                     const struct place *place, double x, double y,
-                                                     double limit, struct mesh_height *out)
+/* Not inlined, as above. */
+__attribute__((noinline)) static bool height_more(const struct mesh *mesh, double x, double y,
+                                                  double limit, uint32_t entry, unsigned hit,
+                                                  unsigned uncertain, struct mesh_height *out)
 {
     struct column c = column_begin(mesh, x, y, 1, limit);
 
-    if (place == NULL) {
-        struct column_found found = column_long(mesh, x, y, 1, limit);
-
-        c.best = found.best;
-        c.polygon = found.polygon;
-    } else {
-        place_scan(&c, place);
-    }
+    floors_more(&c, entry, (struct floor_mask){hit, uncertain});
     return column_end(&c, out);
 }
 
-__attribute__((noinline)) static bool height_of_cell(const struct mesh *mesh, uint32_t entry,
-                                                     u64x2 in_root, double x, double y,
-                                                     double limit, struct mesh_height *out)
-{
-    if (entry == LUT_ELSE)
-        return height_of_leaf(mesh, NULL, x, y, limit, out);
-    struct place place = lut_leaf(mesh, entry, in_root);
-
-    return height_of_leaf(mesh, &place, x, y, limit, out);
-}
-
-/* Of blocks with more than one floor, or with an uncertain one. Not inlined, as above. */
-__attribute__((noinline)) static bool height_of_blocks(const struct mesh *mesh, double x, double y,
-                                                       double limit,
-                                                       const struct column_block *blocks,
-                                                       size_t lanes, unsigned hit,
-                                                       unsigned uncertain, struct mesh_height *out)
+/* Of an entry that is neither 0 nor LUT_ELSE, and whose leaf is known. */
+__attribute__((noinline)) static bool height_of_list(const struct mesh *mesh,
+                                                     const struct floor_list *list, double x,
+                                                     double y, double limit,
+                                                     struct mesh_height *out)
 {
     struct column c = column_begin(mesh, x, y, 1, limit);
 
-    lanes_clear_upper();
-    pair_take(&c, blocks, lanes, (struct floor_mask){hit, uncertain});
+    list_scan(&c, list);
     return column_end(&c, out);
 }
 
@@ -241,10 +243,7 @@ bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, 
         *out = (struct mesh_height){f.z + mesh->lift, mesh_source(mesh, f.polygon)};
         return true;
     case FLOORS_MORE:
-        return height_of_blocks(mesh, at.x, at.y, limit, f.spot.blocks, f.spot.lanes, f.mask.hit,
-                                f.mask.uncertain, out);
-    case FLOORS_CELL:
-        return height_of_cell(mesh, f.entry, f.in_root, at.x, at.y, limit, out);
+        return height_more(mesh, at.x, at.y, limit, f.entry, f.mask.hit, f.mask.uncertain, out);
     case FLOORS_NONE:
         break;
     }
@@ -262,9 +261,9 @@ struct batch {
     double limit[BATCH];
     uint32_t entry[BATCH];
     struct floor_mask mask[BATCH];
-    struct place place[BATCH]; /* of those without blocks */
-    uint32_t polygon[BATCH];   /* of the single ones */
-    /* numbers of points: with an entry; of them without blocks; with more than one floor or an
+    struct floor_list list[BATCH]; /* of those without a pair */
+    uint32_t polygon[BATCH];       /* of the single ones */
+    /* numbers of points: with an entry; of them without a pair; with more than one floor or an
      * uncertain one; with one */
     uint8_t some[BATCH], cells[BATCH], hard[BATCH], single[BATCH];
     size_t some_count, cell_count, hard_count, single_count;
@@ -296,7 +295,7 @@ static inline void batch_begin(const struct mesh *mesh, const struct vec3 *point
         some_count += entry != 0;
         __builtin_prefetch(lines);
         __builtin_prefetch(lines + 64);
-        lines += entry >> (LUT_LANES_SHIFT - 3) & 128;
+        lines += entry >> (LUT_KIND_SHIFT - 6) & 128;
         __builtin_prefetch(lines);
         __builtin_prefetch(lines + 64);
     }
@@ -309,8 +308,8 @@ static inline void batch_leaf(const struct mesh *mesh, struct batch *b, size_t k
     b->cells[k] = (uint8_t)i;
     if (b->entry[i] == LUT_ELSE)
         return;
-    b->place[k] = lut_leaf(mesh, b->entry[i], u64x2_load(b->in_root[i]));
-    const unsigned char *lines = mesh->grid.blocks[b->place[k].cell->first].bytes;
+    b->list[k] = lut_list(mesh, b->entry[i], u64x2_load(b->in_root[i]));
+    const unsigned char *lines = mesh->grid.blocks[b->list[k].first].bytes;
 
     for (int line = 0; line < PREFETCHED; line++)
         __builtin_prefetch(lines + 64 * line);
@@ -326,7 +325,7 @@ ALWAYS_INLINE void batch_masks(const struct mesh *mesh, struct batch *b, bool is
         size_t i = b->some[k];
         struct spot spot = lut_spot(grid, b->entry[i], u64x2_load(b->in_root[i]));
 
-        if (spot.lanes == 0) {
+        if (!lut_is_pair(spot.lanes)) {
             batch_leaf(mesh, b, cell_count++, i);
             continue;
         }
@@ -372,16 +371,17 @@ static inline void batch_end(const struct mesh *mesh, struct batch *b, struct me
     }
     for (size_t k = 0; k < b->hard_count; k++) {
         size_t i = b->hard[k];
-        struct spot spot = lut_spot(&mesh->grid, b->entry[i], u64x2_load(b->in_root[i]));
 
-        height_of_blocks(mesh, b->at[i][0], b->at[i][1], b->limit[i], spot.blocks, spot.lanes,
-                         b->mask[i].hit, b->mask[i].uncertain, &out[i]);
+        height_more(mesh, b->at[i][0], b->at[i][1], b->limit[i], b->entry[i], b->mask[i].hit,
+                    b->mask[i].uncertain, &out[i]);
     }
     for (size_t k = 0; k < b->cell_count; k++) {
         size_t i = b->cells[k];
 
-        height_of_leaf(mesh, b->entry[i] == LUT_ELSE ? NULL : &b->place[k], b->at[i][0],
-                       b->at[i][1], b->limit[i], &out[i]);
+        if (b->entry[i] == LUT_ELSE)
+            height_more(mesh, b->at[i][0], b->at[i][1], b->limit[i], LUT_ELSE, 0, 0, &out[i]);
+        else
+            height_of_list(mesh, &b->list[k], b->at[i][0], b->at[i][1], b->limit[i], &out[i]);
     }
 }
 

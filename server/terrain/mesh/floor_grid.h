@@ -93,7 +93,8 @@ struct lut_fixed {
     uint64_t square_shift[2]; /* from a place to its square */
     uint64_t last[2];         /* the square for all that is outside */
     uint64_t steps[2];        /* from square to square in the lookup table */
-    uint32_t coarser[4];      /* how many bits less than COLUMN_PLACE; 0, 0, 0 */
+    uint32_t unit_shift[4]; /* from a place to one in a cell LUT_FINEST bits finer than the root, in
+                               two units; 0, 0, 0 */
 };
 
 struct floor_grid {

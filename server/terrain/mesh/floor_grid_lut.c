@@ -4,9 +4,10 @@
  * From a place to its blocks it is one cell of the root, one of its grid, sometimes more: each
  * known only from the one before, a multiplication and a load away. But the sides of grids are
  * powers of two, so all cells are made of squares of one size, or nearly all: a table of those
- * squares has the blocks at once, and how wide the cell is that the square is of. It is as fine as
- * leaves DEEPER_MOST of the ground to be looked up cell by cell, and at most FINEST bits finer than
- * the root. Beside each entry is a byte, the height at which the floors of its square begin: a
+ * squares has the blocks at once, and how wide the cell is that the square is of; of a cell that is
+ * divided further, its grid. It is as fine as
+ * leaves DEEPER_MOST of the ground to be looked up cell by cell, and at most LUT_FINEST bits finer
+ * than the root. Beside each entry is a byte, the height at which the floors of its square begin: a
  * point far below them all needs no block. Both follow from the cells and are made again with each
  * edit.
  */
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 
 #define DEEPER_MOST 0.01
-enum { FINEST = 3 };
 #define SQUARES_PER_FLOOR 1.0
 
 #define SAME_8(x) x, x, x, x, x, x, x, x
@@ -57,7 +57,8 @@ static unsigned bits_choose(const struct floor_grid *c, uint64_t floors)
     size_t root = (size_t)c->side * c->side;
     unsigned bits = 0;
 
-    for (; bits < FINEST && (double)(root << 2 * (bits + 1)) <= SQUARES_PER_FLOOR * (double)floors;
+    for (; bits < LUT_FINEST &&
+           (double)(root << 2 * (bits + 1)) <= SQUARES_PER_FLOOR * (double)floors;
          bits++) {
         double deeper = 0;
 
@@ -92,14 +93,18 @@ static uint32_t entry_of(const struct floor_grid *c, const struct column_cell *c
 {
     if (cell->count == 0)
         return 0;
-    uint32_t shift = (COLUMN_PLACE - COLUMN_UNIT_BITS + 1 - level) << LUT_UNIT_SHIFT;
-    uint32_t blocks = (cell->count + COLUMN_LANES - 1) / COLUMN_LANES;
-    bool is_cell = blocks > 2; /* an inner one, too */
-    size_t at = is_cell ? (size_t)(cell - c->cells) : cell->first;
+    uint32_t kind = (cell->count + COLUMN_LANES - 1) / COLUMN_LANES;
+    size_t at = cell->first;
 
+    if (cell->count & COLUMN_INNER) {
+        kind = LUT_INNER + side_bits(cell);
+    } else if (kind > LUT_BLOCKS_MAX) {
+        kind = LUT_LONG;
+        at = (size_t)(cell - c->cells);
+    }
     if (at > LUT_BLOCK)
         return LUT_ELSE;
-    return (uint32_t)at | (is_cell ? 0 : blocks * COLUMN_LANES << LUT_LANES_SHIFT) | shift;
+    return (uint32_t)at | kind << LUT_KIND_SHIFT | (LUT_FINEST - level) << LUT_UNIT_SHIFT;
 }
 
 /* The least z of the floors below a cell. */
@@ -158,7 +163,7 @@ static void fixed_set(struct floor_grid *c)
         {bits - finer, bits - finer},
         {c->squares, c->squares},
         {1, c->stride},
-        {COLUMN_PLACE - bits, 0, 0, 0},
+        {bits - COLUMN_UNIT_BITS + 1 - LUT_FINEST, 0, 0, 0},
     };
 }
 

@@ -8,18 +8,24 @@
 #include "terrain/mesh/floor_grid.h"
 
 /*
- * An entry: 0 where there are no floors. Else from the lowest bit on: the first block (24 bits); 1,
- * one block, 2, a pair (2 bits); how far a place in cells of the root is shifted to be one in the
- * cell, in two units (6 bits, not 0). Where it is neither one block nor a pair: 0 in those two
- * bits, and the cell, inner or with a longer list, instead of the block; or LUT_ELSE: look it up in
- * the root. One row and one column more are for places outside of all squares: 0 where the grid
- * holds all floors, else LUT_ELSE.
+ * An entry: 0 where there are no floors. Else from the lowest bit on: the first block (24 bits);
+ * the number of blocks, at most LUT_BLOCKS_MAX (6 bits); LUT_FINEST less how many bits its cell is
+ * finer than the root (2 bits). An inner cell has LUT_INNER and the bits of its grid's side as the
+ * number, and the grid's first cell instead of the block; a leaf with a longer list LUT_LONG and
+ * its cell. LUT_ELSE: look it up in the root. One row and one column more are for places outside of
+ * all squares: 0 where the grid holds all floors, else LUT_ELSE.
  */
 #define LUT_BLOCK 0x00ffffffu
-#define LUT_LANES_SHIFT 21 /* leaves the number of lanes */
-#define LUT_LANES 24u
-#define LUT_UNIT_SHIFT 26
-#define LUT_ELSE (1u << LUT_UNIT_SHIFT)
+#define LUT_KIND_SHIFT 24
+#define LUT_KIND 63u
+#define LUT_UNIT_SHIFT 30
+enum {
+    LUT_FINEST = 3,
+    LUT_BLOCKS_MAX = 8, /* with more a list has a stack */
+    LUT_LONG,
+    LUT_INNER = 16
+};
+#define LUT_ELSE (LUT_KIND << LUT_KIND_SHIFT)
 
 /* Makes the table of a grid that is otherwise complete; false without memory. O(cells). */
 bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid);

@@ -204,12 +204,23 @@ ALWAYS_INLINE void pair_scan(struct column *c, const struct column_block *b, siz
     pair_take(c, b, count, mask);
 }
 
-/* All of a leaf. Of a long list only the pairs that may hold the answer by their heights. */
-ALWAYS_INLINE void place_scan(struct column *c, const struct place *place)
+/* A leaf's list, and a place in its cell. */
+struct floor_list {
+    uint32_t first, count; /* count: or with all lanes of its last block, where there is no stack */
+    u64x2 place;           /* as floor_mask_of */
+};
+
+ALWAYS_INLINE struct floor_list place_list(const struct place *place)
 {
-    const struct column_block *list = c->mesh->grid.blocks + place->cell->first;
-    u64x2 in_cell = (u64x2){place->x, place->y} >> (UNIT_SHIFT + 1);
-    uint32_t count = place->cell->count;
+    return (struct floor_list){place->cell->first, place->cell->count,
+                               (u64x2){place->x, place->y} >> (UNIT_SHIFT + 1)};
+}
+
+/* All of a list. Of a long one only the pairs that may hold the answer by their heights. */
+ALWAYS_INLINE void list_scan(struct column *c, const struct floor_list *of)
+{
+    const struct column_block *list = c->mesh->grid.blocks + of->first;
+    uint32_t count = of->count;
 
     for (uint32_t at = 0;; at++) {
         uint32_t pair = at;
@@ -221,7 +232,8 @@ ALWAYS_INLINE void place_scan(struct column *c, const struct place *place)
         if (at == UINT32_MAX || pair * STACK_LANES >= count)
             break;
         pair_scan(c, list + (size_t)2 * pair,
-                  count - pair * STACK_LANES > COLUMN_LANES ? STACK_LANES : COLUMN_LANES, in_cell);
+                  count - pair * STACK_LANES > COLUMN_LANES ? STACK_LANES : COLUMN_LANES,
+                  of->place);
     }
 }
 

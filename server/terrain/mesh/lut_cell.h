@@ -11,7 +11,7 @@
 /* A point's blocks and its place in their cell. */
 struct spot {
     const struct column_block *blocks;
-    size_t lanes; /* 8, 16, or 0: look it up in the cells */
+    size_t lanes; /* lut_is_pair: to be used; else none, or of another kind of entry */
     u64x2 place;  /* as floor_mask_of */
 };
 
@@ -34,32 +34,45 @@ ALWAYS_INLINE size_t lut_square(const struct floor_grid *grid, u64x2 place)
     return u64x2_sum(u64x2_mul_low32(square, u64x2_load(fixed->steps)));
 }
 
-/* Of an entry without blocks: any, and not to be used. */
+_Static_assert(LUT_BLOCKS_MAX *COLUMN_LANES == STACK_LEAST, "longer lists have a stack");
+
+/* Is it one block or a pair? */
+ALWAYS_INLINE bool lut_is_pair(size_t lanes)
+{
+    return lanes - COLUMN_LANES <= COLUMN_LANES;
+}
+
+/* Of an entry of another kind: any, and not to be used. */
 ALWAYS_INLINE struct spot lut_spot(const struct floor_grid *grid, uint32_t entry, u64x2 place)
 {
     u32x4 shift = (u32x4){entry, 0, 0, 0} >> LUT_UNIT_SHIFT;
-    u64x2 coarser;
+    u64x2 finest;
 
-    memcpy(&coarser, grid->fixed.coarser, sizeof coarser);
+    memcpy(&finest, grid->fixed.unit_shift, sizeof finest);
     return (struct spot){
         .blocks = grid->blocks + (entry & LUT_BLOCK),
-        .lanes = entry >> LUT_LANES_SHIFT & LUT_LANES,
-        .place = u64x2_shift_right(place, (u64x2)(shift - (u32x4)coarser)),
+        .lanes = entry >> (LUT_KIND_SHIFT - 3) & LUT_KIND << 3,
+        .place = u64x2_shift_right(place, (u64x2)(shift + (u32x4)finest)),
     };
 }
 
-/* From the entry's cell down to its leaf; of an entry that has a cell. */
-ALWAYS_INLINE struct place lut_leaf(const struct mesh *mesh, uint32_t entry, u64x2 in_root)
+/* The list of the leaf that an entry leads to, neither 0 nor LUT_ELSE. */
+ALWAYS_INLINE struct floor_list lut_list(const struct mesh *mesh, uint32_t entry, u64x2 in_root)
 {
     const struct floor_grid *grid = &mesh->grid;
-    unsigned level = UNIT_SHIFT + 1 - (entry >> LUT_UNIT_SHIFT);
-    unsigned finer = grid->fixed.coarser[0] + level;
-    struct place place = {grid->cells + (entry & LUT_BLOCK), (in_root[0] << finer) & PLACE_MASK,
+    uint32_t kind = entry >> LUT_KIND_SHIFT & LUT_KIND, at = entry & LUT_BLOCK;
+    unsigned shift = (entry >> LUT_UNIT_SHIFT) + grid->fixed.unit_shift[0];
+    unsigned finer = UNIT_SHIFT + 1 - shift;
+    struct column_cell inner = {at, COLUMN_INNER | 1u << (kind & (LUT_INNER - 1))};
+    struct place place = {&inner, (in_root[0] << finer) & PLACE_MASK,
                           (in_root[1] << finer) & PLACE_MASK};
 
-    while (place.cell->count & COLUMN_INNER)
-        place = place_inside(mesh, place);
-    return place;
+    if (kind <= LUT_BLOCKS_MAX)
+        return (struct floor_list){at, kind * COLUMN_LANES, in_root >> shift};
+    if (kind == LUT_LONG)
+        place.cell = grid->cells + at;
+    place_descend(mesh, &place);
+    return place_list(&place);
 }
 
 #endif
