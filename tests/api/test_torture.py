@@ -35,7 +35,7 @@ case("kill -9 under reads, edits and patches: nothing that was acknowledged is l
      KOTA_KILL_ROUNDS=4)
 rest("a soak: every answer is right at the revision that it names, no file stays open")(
     lambda: part("soak", 2, KOTA_SOAK_SECONDS=20))
-rest("random calls of six clients over locales, forks, pins and reverts, one daemon and two of a log")(
-    lambda: part("storm", 2, KOTA_STORM_SECONDS=8))
+rest("random calls of six clients: forks, pins, reverts, by one daemon and two of a log; living sand, killed")(
+    lambda: part("storm", 3, KOTA_STORM_SECONDS=8))
 
 run()
