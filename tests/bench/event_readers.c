@@ -1,14 +1,15 @@
 /*
  * Many readers of one stream: how long until the last one has an event.
  *
- *     event_readers PORT READERS PATH ROUNDS      readers of 127.0.0.1:PORT
- *     event_readers send READERS BYTES            the bound: two threads that only send, its port printed
+ *     event_readers PORT READERS PATH ROUNDS   readers of 127.0.0.1:PORT
+ *     event_readers send READERS BYTES         the bound: two threads that only send; prints its port
  *
- * The first connects READERS sockets, asks for PATH on each and waits until nothing comes any more. Each
- * round it sends an edit of 4 x 4 samples of layer ground of locale land on another connection and takes what
- * comes, by one epoll loop, until each reader has had something. A line a round: milliseconds.
+ * The first connects READERS sockets, asks for PATH on each and waits until nothing comes any more.
+ * Each round it sends an edit of 4 x 4 samples of layer ground of locale land on another connection
+ * and takes what comes, by one epoll loop, until each reader has had something. A line a round:
+ * milliseconds.
  *
- * The second sends BYTES to each of READERS connections whenever something comes on the one after them.
+ * The second sends BYTES to each of READERS connections whenever something comes on one more.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -82,7 +83,8 @@ static int read_events(int port, const char *path, int rounds)
 
         take(epoll, editor, INT32_MAX);
         snprintf(body, sizeof body,
-                 "{\"layer\":\"ground\",\"rect\":[%d,5,4,4],\"heights\":[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,%d]}",
+                 "{\"layer\":\"ground\",\"rect\":[%d,5,4,4],\"heights\":[1,2,3,4,5,6,7,8,1,2,3,4,5,"
+                 "6,7,%d]}",
                  i % 32, i);
         snprintf(request, sizeof request,
                  "POST /v1/locales/land/edits HTTP/1.1\r\nHost: kota\r\n"
