@@ -2,7 +2,7 @@
  * Many readers of one stream: how long until the last one has an event.
  *
  *     event_readers PORT READERS PATH ROUNDS   readers of 127.0.0.1:PORT
- *     event_readers send READERS BYTES         the bound: two threads that only send; prints its port
+ *     event_readers send READERS BYTES         the bound: two threads that send; prints its port
  *
  * The first connects READERS sockets, asks for PATH on each and waits until nothing comes any more.
  * Each round it sends an edit of 4 x 4 samples of layer ground of locale land on another connection
