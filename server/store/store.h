@@ -157,6 +157,7 @@ struct store_past {
     bool has_before;        /* the samples that it replaced are held */
     const float *before_m;  /* [rect.rows][rect.cols], where they are and were asked for */
     const uint8_t *changed; /* then, bit i % 8 of byte i / 8: was sample i changed? NULL: all */
+    const struct store_packed_past *packed; /* as they are stored, where that was asked for */
 };
 
 struct store_model {
@@ -360,6 +361,7 @@ struct store_history_question {
     uint64_t after, upto; /* revisions after < r <= upto */
     bool is_newest_first;
     bool wants_before;
+    bool wants_packed;
     bool is_writer; /* rows of the open transaction, too; else any thread, as of the last commit */
 };
 
@@ -387,6 +389,12 @@ enum err_code store_past_unpack(const struct store_packed_past *packed, struct s
                                 void **plain, struct err *err);
 /* What a row counts against the bound. */
 uint64_t store_past_bytes(const struct store_past *past, const struct store_packed_past *packed);
+/*
+ * Writes a row out of another store's history, with past->packed: after the last one of the locale,
+ * or as its first. The last of them is of the locale's revision. Nothing with a bound of 0.
+ */
+enum err_code store_put_past(struct store *store, const char *locale, const struct store_past *past,
+                             struct err *err);
 
 /* ---- logged edits that are not in tiles or files --------------------------------------------- */
 

@@ -178,6 +178,30 @@ enum err_code history_drop_locale(struct store *store, const char *locale, struc
                       "cannot remove a history", err);
 }
 
+static enum err_code put(struct store *store, struct row_cache_locale *locale,
+                         const struct store_past *past, const struct store_packed_past *packed,
+                         struct err *err)
+{
+    if (insert(store, locale->row.id, past, packed, err))
+        return err->code;
+    locale->history_last = past->revision;
+    locale->history_bytes += store_past_bytes(past, packed);
+    return trim(store, locale, err);
+}
+
+enum err_code store_put_past(struct store *store, const char *locale_id,
+                             const struct store_past *past, struct err *err)
+{
+    struct row_cache_locale *locale = row_cache_locale(&store->cache, locale_id);
+
+    CHECK(store->is_in_transaction && !store->has_failed && locale && past->packed);
+    err->code = ERR_OK;
+    if (store->history_max == 0 || know(store, locale, err))
+        return err->code;
+    CHECK(locale->history_last == 0 || locale->history_last + 1 == past->revision);
+    return put(store, locale, past, past->packed, err);
+}
+
 enum err_code history_append(struct store *store, struct row_cache_locale *locale,
                              const struct store_edit *edit, struct err *err)
 {
@@ -194,13 +218,9 @@ enum err_code history_append(struct store *store, struct row_cache_locale *local
         store->has_failed = true;
         return err->code;
     }
-    insert(store, locale->row.id, past, &packed, err);
+    put(store, locale, past, &packed, err);
     free(packed.data);
-    if (err->code)
-        return err->code;
-    locale->history_last = past->revision;
-    locale->history_bytes += store_past_bytes(past, &packed);
-    return trim(store, locale, err);
+    return err->code;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -261,23 +281,32 @@ enum err_code store_past_unpack(const struct store_packed_past *packed, struct s
     return err->code;
 }
 
-/* The samples of a row, whose checksum is good. */
-static enum err_code unpack(sqlite3_stmt *row, struct store_past *past, void **plain,
-                            struct err *err)
+/* The samples of a row as they are stored; their checksum is good. */
+static enum err_code read_packed(sqlite3_stmt *row, const struct store_past *past,
+                                 struct store_packed_past *packed, struct err *err)
 {
-    const struct store_packed_past packed = {sqlite3_column_int(row, PAST_CODEC),
-                                             (void *)(uintptr_t)sqlite3_column_blob(row, PAST_DATA),
-                                             (size_t)sqlite3_column_bytes(row, PAST_DATA)};
-
+    *packed = (struct store_packed_past){sqlite3_column_int(row, PAST_CODEC),
+                                         (void *)(uintptr_t)sqlite3_column_blob(row, PAST_DATA),
+                                         (size_t)sqlite3_column_bytes(row, PAST_DATA)};
     if (sqlite3_column_int(row, PAST_DATA_IS_GOOD) != 1)
         return err_set(err, ERR_DAMAGED, "history: revision %llu is damaged (checksum)",
                        (unsigned long long)past->revision);
-    return store_past_unpack(&packed, past, plain, err);
+    return ERR_OK;
+}
+
+static enum err_code unpack(sqlite3_stmt *row, struct store_past *past, void **plain,
+                            struct err *err)
+{
+    struct store_packed_past packed;
+
+    return read_packed(row, past, &packed, err) ? err->code
+                                                : store_past_unpack(&packed, past, plain, err);
 }
 
 static bool take_row(sqlite3_stmt *row, const struct store_history_question *question,
                      store_take_past take, void *context, struct err *err)
 {
+    struct store_packed_past packed = {.codec = 0};
     struct store_past past;
     void *plain = NULL;
     bool goes_on = false;
@@ -285,8 +314,12 @@ static bool take_row(sqlite3_stmt *row, const struct store_history_question *que
     if (!past_read(row, &past))
         err_set(err, ERR_DAMAGED, "history of locale %s: revision %llu is damaged (checksum)",
                 question->locale, (unsigned long long)past.revision);
-    else if (!question->wants_before || !past.has_before ||
-             unpack(row, &past, &plain, err) == ERR_OK)
+    else if (past.has_before && question->wants_before)
+        unpack(row, &past, &plain, err);
+    else if (past.has_before && question->wants_packed)
+        read_packed(row, &past, &packed, err);
+    past.packed = question->wants_packed ? &packed : NULL;
+    if (!err->code)
         goes_on = take(context, &past, err);
     free(plain);
     return goes_on;
@@ -323,7 +356,9 @@ static enum err_code read_rows(struct store *store, sqlite3 *db,
     snprintf(sql, sizeof sql,
              "SELECT " PAST_COLUMNS "%s FROM history WHERE locale = ?1 AND rev > ?2 AND rev <= ?3 "
              "ORDER BY rev%s",
-             question->wants_before ? ", data_crc = row_crc(locale, rev, codec, data), data" : "",
+             question->wants_before || question->wants_packed
+                 ? ", data_crc = row_crc(locale, rev, codec, data), data"
+                 : "",
              question->is_newest_first ? " DESC" : "");
     rows = rows_open(db, sql,
                      SQL_VALUES(sql_text(question->locale), sql_integer(after), sql_integer(upto)));

@@ -110,12 +110,28 @@ static void read_entry(const struct input *data, const struct record_source *sou
     free(change.context);
 }
 
+static bool take_past(void *context, const struct store_past *past, struct err *err)
+{
+    struct store_past unpacked = *past;
+    void *plain = NULL;
+
+    (void)context;
+    CHECK(past->revision > 0 && (!past->has_before || past->has_rect));
+    /* larger ones are refused by the same test, and would only take the fuzzer's memory */
+    if (past->has_before && (uint64_t)past->rect.cols * past->rect.rows < 1 << 20)
+        store_past_unpack(past->packed, &unpacked, &plain, &(struct err){.code = ERR_OK});
+    free(plain);
+    return err->code == ERR_OK;
+}
+
 static void read_locale(const struct input *data, const struct record_source *source)
 {
     struct locale *locale;
     struct err err = {.code = ERR_OK};
     uint64_t revision;
 
+    record_read_history(data->at, data->left, source, take_past, NULL, &err);
+    check_error(&err);
     if (record_read_locale("land", 5, data->at, data->left, source, &locale, &revision, &err)) {
         check_error(&err);
         return;

@@ -52,6 +52,18 @@ def layers(*each):
     return snapshot(0, manifest() + struct.pack("<I", len(each)) + b"".join(each))
 
 
+def past(revision, kind=1, flags=0, codec=0, texts=(b"", b"", b"ann", b"deeper"), rect=b"", data=b""):
+    return (struct.pack("<QqBBB", revision, 1790000000000, kind, flags, codec) +
+            b"".join(struct.pack("<H", len(text)) + text for text in texts) + rect +
+            struct.pack("<Q", len(data)) + data)
+
+
+def with_history(*rows):
+    parts = b"".join(rows)
+    return snapshot(0, struct.pack("<QI", 4, 1) + blob_hash(24, len(parts)) + VALUE +
+                    struct.pack("<I", 0), version=4), parts
+
+
 POOL = struct.pack("<6f", 1, 2, 3, float("nan"), 5, 6)
 VALUE = (manifest() + struct.pack("<I", 2) + name(b"ground") + field() + name(b"deck") + mesh())
 FORK = (manifest(of=b"arena@7") + struct.pack("<I", 2) + name(b"ground") + field() + name(b"deck") +
@@ -78,7 +90,12 @@ INPUTS = {
     "pins": (8, snapshot(0, struct.pack("<Q", 4) + VALUE + struct.pack("<I", 2) +
                          name(b"start") + struct.pack("<Q", 2) + VALUE + poses() +
                          name(b"later") + struct.pack("<Q", 3) + VALUE + poses(b"deck"), version=3)),
+    "history": (8, *with_history(past(3, flags=1), past(4, 5, 2, 1, (b"ground", b"", b"ann", b""),
+                                                        struct.pack("<4I", 0, 0, 2, 1), b"\x28\xb5\x2f\xfd"))),
     # refused
+    "history-with-a-gap": (8, *with_history(past(2), past(4))),
+    "history-of-no-rect": (8, *with_history(past(4, 5, codec=1, data=b"1"))),
+    "history-cut-off": (8, snapshot(0, struct.pack("<QI", 4, 1000), version=4)),
     "revert-of-few-samples": (32 + 4, words(12) + b"\x3f" + POOL[:12]),
     "fork-of-nothing": (32 + 5, words(13) + VALUE + poses()),
     "note-too-long": (5, words(5, note=b"n" * 300) + POOL),
@@ -109,6 +126,6 @@ INPUTS = {
 }
 
 os.makedirs(FOLDER, exist_ok=True)
-for stem, (which, data) in INPUTS.items():
+for stem, (which, data, *more) in INPUTS.items():
     with open(os.path.join(FOLDER, stem), "wb") as file:
-        file.write(struct.pack("<BH", which, len(data)) + data + POOL)
+        file.write(struct.pack("<BH", which, len(data)) + data + POOL + b"".join(more))

@@ -7,6 +7,7 @@
 #include "base/content_hash.h"
 #include "tests/support/change_make.h"
 #include "tests/support/random.h"
+#include "tests/support/store_fixture.h"
 #include "world/write/kinds/kind.h"
 
 #include <setjmp.h>
@@ -126,9 +127,9 @@ static void expect_same_locale(struct pair *p, const char *id)
     struct record records[2];
 
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            record_locale(snapshot_locale(p->drafts[i].snapshot, id), 9, 99, &records[i], &p->err),
-            ERR_OK);
+        assert_int_equal(record_locale(snapshot_locale(p->drafts[i].snapshot, id), 9, 99, NULL,
+                                       &records[i], &p->err),
+                         ERR_OK);
     assert_int_equal(records[0].bytes, records[1].bytes);
     assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
     record_finish(&records[0]);
@@ -440,7 +441,7 @@ static void a_whole_locale_comes_back(void **state)
         }
         number = snapshot_locale(p->drafts[0].snapshot, "land")->revision + 2 * (uint64_t)with_pins;
         assert_int_equal(record_locale(snapshot_locale(p->drafts[0].snapshot, "land"), 0, number,
-                                       &records[0], &p->err),
+                                       NULL, &records[0], &p->err),
                          ERR_OK);
         assert_int_equal(*records[0].data, with_pins ? 3 : 1);
         keep_blobs(&p->blobs, &records[0]);
@@ -449,7 +450,7 @@ static void a_whole_locale_comes_back(void **state)
             fail_msg("%s", p->err.msg);
         assert_int_equal(revision, with_pins ? 4 : 3);
         assert_true(locale_validate(again, &p->err));
-        assert_int_equal(record_locale(again, 0, number, &records[1], &p->err), ERR_OK);
+        assert_int_equal(record_locale(again, 0, number, NULL, &records[1], &p->err), ERR_OK);
         assert_int_equal(records[0].bytes, records[1].bytes);
         assert_memory_equal(records[0].data, records[1].data, records[0].bytes);
         if (with_pins) { /* tiles are shared as they were: the edit is in one of four */
@@ -474,7 +475,7 @@ static void a_whole_locale_comes_back(void **state)
         record_finish(&records[1]);
     }
     for (uint64_t number = 7; number < 9; number++) {
-        assert_int_equal(record_locale(NULL, 7, number, &records[0], &p->err), ERR_OK);
+        assert_int_equal(record_locale(NULL, 7, number, NULL, &records[0], &p->err), ERR_OK);
         assert_int_equal(record_read_locale("land", number, records[0].data, records[0].bytes,
                                             &p->source, &again, &revision, &p->err),
                          ERR_OK);
@@ -482,6 +483,156 @@ static void a_whole_locale_comes_back(void **state)
         assert_int_equal(revision, 7);
         record_finish(&records[0]);
     }
+}
+
+/* ---- its history ----------------------------------------------------------------------------- */
+
+enum { HISTORY_FIRST = 100, HISTORY_LAST = 300 };
+
+/* Row r: every third without samples, every fifth with a bit for each. Its packed data: malloc. */
+static struct store_past make_past(uint64_t r, struct store_packed_past *packed)
+{
+    static const uint8_t changed[3] = {0x55, 0xaa, 1};
+    struct store_past past = {.revision = r,
+                              .time_ms = 1790000000000 + (int64_t)r,
+                              .kind = r % 3 == 0 ? WORLD_PUT_LOCALE : WORLD_FORK,
+                              .is_birth = r == HISTORY_FIRST,
+                              .author = "ann"};
+    float before_m[17];
+    struct err err;
+
+    snprintf(past.note, sizeof past.note, "note %llu", (unsigned long long)r);
+    *packed = (struct store_packed_past){.codec = 0};
+    if (r % 3 == 0)
+        return past;
+    for (int i = 0; i < 17; i++)
+        before_m[i] = (float)(r * 17 + (uint64_t)i) / 7;
+    past.kind = WORLD_EDIT;
+    past.has_rect = true;
+    past.rect = (struct sample_rect){3, (uint32_t)r % 200, 17, 1};
+    snprintf(past.layer, sizeof past.layer, "ground");
+    past.before_m = before_m;
+    past.changed = r % 5 == 0 ? changed : NULL;
+    assert_int_equal(store_past_pack(&past, 1 << 20, packed, &err), ERR_OK);
+    past.before_m = NULL;
+    past.changed = NULL;
+    past.has_before = true;
+    return past;
+}
+
+static void put_pasts(struct store *store, uint64_t last)
+{
+    struct store_locale row = store_test_locale("land", last);
+    struct err err = {.code = ERR_OK};
+
+    store_set_history_max(store, 1 << 20);
+    store_must(store_begin(store, &err), &err);
+    store_must(store_put_locale(store, &row, &err), &err);
+    for (uint64_t r = HISTORY_FIRST; r <= last; r++) {
+        struct store_packed_past packed;
+        struct store_past past = make_past(r, &packed);
+
+        past.packed = &packed;
+        store_must(store_put_past(store, "land", &past, &err), &err);
+        free(packed.data);
+    }
+    store_must(store_commit(store, &err), &err);
+}
+
+static bool expect_past(void *context, const struct store_past *past, struct err *err)
+{
+    struct store_packed_past packed;
+    uint64_t *next = context;
+    struct store_past wanted = make_past((*next)++, &packed);
+
+    (void)err;
+    assert_int_equal(past->packed->codec, packed.codec);
+    assert_int_equal(past->packed->length, packed.length);
+    if (packed.length > 0)
+        assert_memory_equal(past->packed->data, packed.data, packed.length);
+    free(packed.data);
+    wanted.packed = past->packed;
+    assert_memory_equal(past, &wanted, sizeof wanted);
+    return true;
+}
+
+static void record_land(struct pair *p, const struct record_history *history, struct record *out)
+{
+    const struct locale *land = snapshot_locale(p->drafts[0].snapshot, "land");
+
+    if (record_locale(land, 0, land->revision, history, out, &p->err))
+        fail_msg("%s", p->err.msg);
+}
+
+static void expect_history(struct pair *p, const struct record *record)
+{
+    struct record_source source = {.get = get_blob, .context = &p->blobs};
+    uint64_t next = HISTORY_FIRST, revision;
+    struct locale *again;
+
+    if (record_read_locale("land", HISTORY_LAST, record->data, record->bytes, &source, &again,
+                           &revision, &p->err) ||
+        record_read_history(record->data, record->bytes, &source, expect_past, &next, &p->err))
+        fail_msg("%s", p->err.msg);
+    locale_unref(again);
+    assert_int_equal(next, HISTORY_LAST + 1);
+}
+
+static void a_history_comes_with_its_locale(void **state)
+{
+    struct pair *p = *state;
+    char folder[256];
+    struct store *store;
+    struct record_history history = {.key = record_history_key()};
+    struct record plain, records[2];
+    uint64_t next;
+
+    store_folder_make(folder);
+    history.store = store = store_must_open(folder);
+    put_pasts(store, HISTORY_LAST - 1);
+    send(p, change_of(WORLD_PUT_LOCALE, "land", ""));
+    send(p, field_change("land", "ground", 20, 20));
+    while (snapshot_locale(p->drafts[0].snapshot, "land")->revision < HISTORY_LAST)
+        send(p, edit_change("land", "ground"));
+    record_land(p, NULL, &plain);
+    record_land(p, &history, &records[0]); /* the store's ends too early: it is left out */
+    assert_int_equal(records[0].data[0], 1);
+    assert_int_equal(records[0].bytes, plain.bytes);
+    record_finish(&records[0]);
+    store_close(store);
+    store_folder_remove(folder);
+
+    store_folder_make(folder);
+    history.store = store = store_must_open(folder);
+    put_pasts(store, HISTORY_LAST);
+    record_land(p, &history, &records[0]);
+    record_land(p, &history, &records[1]); /* with hashes that are remembered */
+    assert_int_equal(records[0].data[0], 4);
+    assert_int_equal(records[0].blob_count, plain.blob_count + 3); /* 128, 256 and 300 are ends */
+    assert_int_equal(records[1].bytes, records[0].bytes);
+    assert_memory_equal(records[1].data, records[0].data, records[0].bytes);
+    keep_blobs(&p->blobs, &records[0]);
+    expect_history(p, &records[0]);
+    next = HISTORY_FIRST;
+    for (size_t length = 0; length < 16 + 3 * CLUSTER_HASH_BYTES; length++)
+        assert_int_equal(
+            record_read_history(records[0].data, length, &p->source, expect_past, &next, &p->err),
+            ERR_DAMAGED);
+    records[0].data[4]++; /* the revision */
+    next = HISTORY_FIRST;
+    assert_int_equal(record_read_history(records[0].data, records[0].bytes, &p->source, expect_past,
+                                         &next, &p->err),
+                     ERR_DAMAGED);
+    assert_non_null(strstr(p->err.msg, "does not end at its revision"));
+    memset(records[0].data + 16, 7, CLUSTER_HASH_BYTES);
+    assert_int_equal(record_read_history(records[0].data, records[0].bytes, &p->source, expect_past,
+                                         &next, &p->err),
+                     ERR_DAMAGED);
+    for (int i = 0; i < 2; i++)
+        record_finish(&records[i]);
+    record_finish(&plain);
+    store_close(store);
+    store_folder_remove(folder);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */
@@ -590,11 +741,9 @@ static void parts_that_are_gone_or_changed_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FACT(every_kind_comes_back),
-        FACT(models_come_back),
-        FACT(a_whole_locale_comes_back),
-        FACT(what_does_not_fit_is_refused),
-        FACT(parts_that_are_gone_or_changed_are_refused),
+        FACT(every_kind_comes_back),        FACT(models_come_back),
+        FACT(a_whole_locale_comes_back),    FACT(a_history_comes_with_its_locale),
+        FACT(what_does_not_fit_is_refused), FACT(parts_that_are_gone_or_changed_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

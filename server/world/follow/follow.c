@@ -122,7 +122,8 @@ struct followed *follow_add(struct follow *follow, const char *locale, struct er
         memmove(follow->at + at + 1, follow->at + at, (follow->count - at) * sizeof *follow->at);
         follow->count++;
         found = &follow->at[at];
-        *found = (struct followed){.is_served = is_served(follow, locale)};
+        *found = (struct followed){.is_served = is_served(follow, locale),
+                                   .history_key = record_history_key()};
         snprintf(found->locale, sizeof found->locale, "%s", locale);
     }
     pthread_mutex_unlock(&follow->mutex);

@@ -38,9 +38,10 @@ struct followed {
     bool is_ours;                   /* the last entry that was applied was appended here */
     bool is_adopting;               /* applied by an adoption that the log may not have */
     bool is_base;                   /* a fork of it waits until it is here */
-    bool is_doubtful; /* the log may have lost applied entries: to be compared, then replaced */
-    uint64_t coming;  /* under the mutex: it is on its way, up to that revision */
-    char reason[320]; /* why it cannot be followed; "": it can */
+    bool is_doubtful;     /* the log may have lost applied entries: to be compared, then replaced */
+    uint64_t history_key; /* record_history_key; the writer's */
+    uint64_t coming;      /* under the mutex: it is on its way, up to that revision */
+    char reason[320];     /* why it cannot be followed; "": it can */
 };
 
 struct follow {

@@ -78,21 +78,47 @@ static struct feed_event leap(const struct world *world, const struct followed *
     return event;
 }
 
-/* In the open transaction; event is NULL where the locale is removed without a trace. */
+/* What comes into the place of a locale. */
+struct taken {
+    struct locale *locale;     /* NULL: it is deleted */
+    uint64_t number, revision; /* of the entry, and of the locale then */
+    const char *op_id;         /* "": it is removed without a trace */
+    const void *snapshot;      /* which has its history */
+    size_t length;
+};
+
+struct past_to {
+    struct store *store;
+    const char *locale;
+};
+
+static bool put_past(void *context, const struct store_past *past, struct err *err)
+{
+    const struct past_to *to = context;
+
+    return store_put_past(to->store, to->locale, past, err) == ERR_OK;
+}
+
+/* event is NULL where the locale is removed without a trace. */
 static enum err_code write_locale(struct world *world, const struct followed *f,
-                                  const struct locale *locale, const struct feed_event *event,
-                                  uint64_t number, const char *op_id, struct err *err)
+                                  const struct taken *taken, const struct feed_event *event,
+                                  struct err *err)
 {
     struct store *store = world->store;
-    struct store_applied applied = {.revision = number};
+    const struct locale *locale = taken->locale;
+    struct store_applied applied = {.revision = taken->number};
+    struct past_to to = {store, f->locale};
+    struct record_source source = follow_source(world);
     const struct locale *from =
         locale ? snapshot_base(atomic_load(&world->published), &locale->manifest, f->locale) : NULL;
 
     snprintf(applied.locale, sizeof applied.locale, "%s", f->locale);
-    snprintf(applied.op_id, sizeof applied.op_id, "%s", op_id);
+    snprintf(applied.op_id, sizeof applied.op_id, "%s", taken->op_id);
     if (store_begin(store, err))
         return err->code;
     if (event ? persist_replacement(store, f->locale, locale, from, event, err) ||
+                    (locale && record_read_history(taken->snapshot, taken->length, &source,
+                                                   put_past, &to, err)) ||
                     store_put_applied(store, &applied, err)
               : store_forget_locale(store, f->locale, err)) {
         store_rollback(store);
@@ -121,23 +147,23 @@ static void doubt_forks(struct world *world, const struct followed *f)
             follow->at[i].is_doubtful = follow->has_news = true;
 }
 
-static enum err_code replace_locale(struct world *world, struct followed *f, struct locale *locale,
-                                    uint64_t number, uint64_t revision, const char *op_id,
-                                    struct err *err)
+static enum err_code replace_locale(struct world *world, struct followed *f,
+                                    const struct taken *taken, struct err *err)
 {
     const struct locale *before = snapshot_locale(atomic_load(&world->published), f->locale);
-    struct feed_event event = leap(world, f, revision, before, locale);
-    bool is_kept = op_id[0] != '\0'; /* else it is as if it had never been */
+    struct locale *locale = taken->locale;
+    struct feed_event event = leap(world, f, taken->revision, before, locale);
     struct draft draft;
 
+    f->history_key = record_history_key();
     if (locale && before)
         locale->transform_seq = before->transform_seq;
     doubt_forks(world, f);
     if (show_locale(world, &draft, f->locale, locale, err) == ERR_OK &&
-        write_locale(world, f, locale, is_kept ? &event : NULL, number, op_id, err) == ERR_OK) {
+        write_locale(world, f, taken, taken->op_id[0] ? &event : NULL, err) == ERR_OK) {
         draft.sequence++;
         draft_publish_begin(&draft);
-        follow_set_applied(world->follow, f, number, revision, op_id);
+        follow_set_applied(world->follow, f, taken->number, taken->revision, taken->op_id);
         feed_append(world->feed, &event);
         moves_forget(world->moves, f->locale, NULL);
         world->follow->pose_number = 0; /* a snapshot has none: all are read again */
@@ -151,13 +177,13 @@ static enum err_code take_locale(struct world *world, struct followed *f, const 
                                  size_t length, uint64_t number, const char *op_id, struct err *err)
 {
     struct record_source source = follow_source(world);
-    struct locale *locale;
-    uint64_t revision;
+    struct taken taken = {.number = number, .op_id = op_id, .snapshot = bytes, .length = length};
 
-    if (record_read_locale(f->locale, number, bytes, length, &source, &locale, &revision, err))
+    if (record_read_locale(f->locale, number, bytes, length, &source, &taken.locale,
+                           &taken.revision, err))
         return err->code;
-    replace_locale(world, f, locale, number, revision, op_id, err);
-    locale_unref(locale);
+    replace_locale(world, f, &taken, err);
+    locale_unref(taken.locale);
     return err->code;
 }
 
@@ -225,7 +251,7 @@ enum err_code follow_forget(struct world *world, struct followed *f, struct err 
     if (f->is_in_log && f->is_served)
         follow_mark_coming(world->follow, f);
     if (is_of_models(f->locale) ? replace_models(world, f, NULL, 0, "", err)
-                                : replace_locale(world, f, NULL, 0, 0, "", err))
+                                : replace_locale(world, f, &(struct taken){.op_id = ""}, err))
         return err->code;
     f->is_doubtful = f->is_adopting = false;
     clear_damage(world, f->locale);
@@ -281,7 +307,8 @@ enum err_code follow_record(struct world *world, const struct followed *f, struc
         return err->code;
     if (!locale && deleted == 0) /* damaged, perhaps; that is no deletion */
         return err_set(err, ERR_DAMAGED, "%s is not here, and was not deleted", id);
-    return record_locale(locale, deleted, f->applied, out, err);
+    return record_locale(locale, deleted, f->applied,
+                         &(struct record_history){world->store, f->history_key}, out, err);
 }
 
 static bool is_due(const struct follow *follow, const struct followed *f)

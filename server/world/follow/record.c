@@ -96,6 +96,13 @@ static struct {
     } at[REMEMBERED];
 } remembered = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+uint64_t record_history_key(void)
+{
+    static _Atomic uint64_t last;
+
+    return ++last;
+}
+
 static bool recall(uint64_t serial, uint8_t hash[CLUSTER_HASH_BYTES])
 {
     bool is_known;
@@ -116,11 +123,9 @@ static void remember(uint64_t serial, const uint8_t hash[CLUSTER_HASH_BYTES])
     pthread_mutex_unlock(&remembered.mutex);
 }
 
-/* False without memory. */
-static bool hash_blob(struct record_blob *blob)
+static bool hash_blob(struct record_blob *blob, struct err *err)
 {
-    uint64_t serial = 0;
-    struct err err = {.code = ERR_OK};
+    uint64_t serial = blob->serial;
     const void *bytes;
     void *made = NULL;
     size_t length;
@@ -133,7 +138,7 @@ static bool hash_blob(struct record_blob *blob)
         serial = heightfield_tile_serial(blob->layer->field, blob->tile_column, blob->tile_row);
     if (recall(serial, blob->hash))
         return true;
-    bytes = record_blob_bytes(blob, &length, &made, &err);
+    bytes = record_blob_bytes(blob, &length, &made, err);
     if (bytes)
         content_hash(bytes, length, blob->hash);
     if (bytes && serial != 0)
@@ -148,7 +153,7 @@ static void put_blob(struct record_sink *sink, struct record_blob *blob)
     struct record *r = sink->record;
     void *grown;
 
-    if (!hash_blob(blob))
+    if (!sink->has_no_memory && !hash_blob(blob, &sink->failed))
         sink->has_no_memory = true;
     record_put(sink, blob->hash, sizeof blob->hash);
     if (r->blob_count == sink->blob_room && !sink->has_no_memory) {
@@ -189,7 +194,10 @@ static enum err_code finish(struct record_sink *sink, struct err *err)
     if (!sink->has_no_memory)
         return ERR_OK;
     record_finish(r);
-    return err_set(err, ERR_NO_MEMORY, "no memory for an entry of the shared log");
+    if (sink->failed.code == ERR_OK)
+        return err_set(err, ERR_NO_MEMORY, "no memory for an entry of the shared log");
+    *err = sink->failed;
+    return err->code;
 }
 
 void record_finish(struct record *record)
@@ -223,6 +231,48 @@ static void *polygons_pack(const struct polygon_set *set, size_t *length)
     return bytes;
 }
 
+static bool put_past(void *context, const struct store_past *past, struct err *err)
+{
+    const char *texts[] = {past->layer, past->source, past->author, past->note};
+    struct record_sink *sink = context;
+
+    put_u64(sink, past->revision);
+    record_put(sink, &past->time_ms, sizeof past->time_ms);
+    put_u8(sink, (unsigned)change_log_number((enum world_change_kind)past->kind));
+    put_u8(sink, past->is_birth + 2u * past->has_rect);
+    put_u8(sink, (unsigned)past->packed->codec);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_u16(sink, strlen(texts[i]));
+        record_put(sink, texts[i], strlen(texts[i]));
+    }
+    if (past->has_rect)
+        record_put(sink, &past->rect, sizeof past->rect);
+    put_u64(sink, past->packed->length);
+    record_put(sink, past->packed->data, past->packed->length);
+    if (sink->has_no_memory)
+        err_set(err, ERR_NO_MEMORY, "no memory for a history in the shared log");
+    return !sink->has_no_memory;
+}
+
+static void *history_pack(const struct record_blob *blob, size_t *length, struct err *err)
+{
+    const struct store_history_question question = {.locale = blob->locale,
+                                                    .after = blob->after,
+                                                    .upto = blob->upto,
+                                                    .wants_packed = true,
+                                                    .is_writer = true};
+    struct record part = {.data = NULL};
+    struct record_sink sink = {.record = &part};
+    uint64_t since;
+
+    if (store_history(blob->store, &question, &since, put_past, &sink, err) == ERR_OK) {
+        *length = part.bytes;
+        return part.data;
+    }
+    record_finish(&part);
+    return NULL;
+}
+
 const void *record_blob_bytes(const struct record_blob *blob, size_t *length, void **made,
                               struct err *err)
 {
@@ -244,6 +294,8 @@ const void *record_blob_bytes(const struct record_blob *blob, size_t *length, vo
     case RECORD_FILE:
         *length = blob->model->length;
         return blob->model->bytes;
+    case RECORD_HISTORY:
+        return *made = history_pack(blob, length, err);
     }
     if (!bytes)
         err_set(err, ERR_NO_MEMORY, "no memory for a part of the shared log");
@@ -494,6 +546,54 @@ static void put_pins(struct record_sink *sink, const struct earlier_list *pins)
     }
 }
 
+enum { HISTORY_PART = 128 }; /* revisions; a part of them all never changes, and is sent once */
+
+static bool take_revision(void *context, const struct store_past *past, struct err *err)
+{
+    (void)err;
+    *(uint64_t *)context = past->revision;
+    return false;
+}
+
+/* First and last revision of a locale's history; 0: there is none, or not up to its own. */
+static enum err_code find_history(const struct locale *locale, const struct record_history *history,
+                                  uint64_t *first, struct err *err)
+{
+    struct store_history_question question = {
+        .locale = locale->id, .upto = UINT64_MAX, .is_newest_first = true, .is_writer = true};
+    uint64_t last = 0, since;
+
+    *first = 0;
+    if (store_history(history->store, &question, &since, take_revision, &last, err) ||
+        last != locale->revision)
+        return err->code;
+    question.is_newest_first = false;
+    return store_history(history->store, &question, &since, take_revision, first, err);
+}
+
+static void put_history(struct record_sink *sink, const struct locale *locale,
+                        const struct record_history *history, uint64_t first)
+{
+    const uint64_t before = (first - 1) / HISTORY_PART;
+    const uint64_t end = (locale->revision - 1) / HISTORY_PART + 1;
+
+    put_u32(sink, (size_t)(end - before));
+    for (uint64_t i = before; i < end; i++) {
+        struct record_blob part = {.part = RECORD_HISTORY,
+                                   .store = history->store,
+                                   .locale = locale->id,
+                                   .after = i > before ? i * HISTORY_PART : first - 1,
+                                   .upto = (i + 1) * HISTORY_PART};
+
+        if (part.after % HISTORY_PART == 0 && part.upto <= locale->revision)
+            /* of no tile, and spread over what is remembered */
+            part.serial =
+                UINT64_C(1) << 63 | history->key << 32 | (uint32_t)(i + 512 * history->key);
+        put_blob(sink, &part);
+    }
+    need_version(sink, RECORD_VERSION_HISTORY);
+}
+
 static bool has_instances(const struct locale *locale)
 {
     for (size_t i = 0; i < locale->layer_count; i++)
@@ -504,21 +604,28 @@ static bool has_instances(const struct locale *locale)
 }
 
 enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint64_t number,
-                            struct record *out, struct err *err)
+                            const struct record_history *history, struct record *out,
+                            struct err *err)
 {
     struct record_sink sink =
         begin_snapshot(out, locale ? RECORD_WHOLE_LOCALE : RECORD_DELETED_LOCALE);
-    uint64_t revision = locale ? locale->revision : deleted;
+    uint64_t revision = locale ? locale->revision : deleted, first = 0;
     bool has_pins = locale && locale->pins;
 
-    if (has_pins || revision != number ||
+    if (locale && history && find_history(locale, history, &first, err)) {
+        record_finish(out);
+        return err->code;
+    }
+    if (has_pins || revision != number || first > 0 ||
         (locale && (locale->manifest.from[0] != '\0' || has_instances(locale)))) {
         need_version(&sink, RECORD_VERSION);
         put_u64(&sink, revision);
     }
+    if (first > 0)
+        put_history(&sink, locale, history, first);
     if (locale)
         record_put_value(&sink, locale);
-    if (locale && !sink.has_no_memory && out->data[0] == RECORD_VERSION)
+    if (locale && !sink.has_no_memory && out->data[0] >= RECORD_VERSION)
         put_pins(&sink, locale->pins);
     return finish(&sink, err);
 }

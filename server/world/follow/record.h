@@ -35,15 +35,20 @@
  *   polygons           3 u64 counts of vertices, polygons, corners; vertices (3 f64), starts and
  *                      corners (u32); of version 3 instances (polygon_set.h)
  *   a snapshot         u8 version, u8 RECORD_SNAPSHOT, u8 what: 0 locale, 1 deleted locale,
- *                      2 models, u8 0; of version 3: u64 revision (else it is the entry's number)
+ *                      2 models, u8 0; from version 3 on: u64 revision (else it is the entry's
+ *                      number); from version 4 on: u32 n, n hashes of the parts of its history
  *     locale           manifest, u32 n, n layers: u8 length and bytes of the id, layer as above; of
- *                      version 3: u32 n, n pins in the order of their revisions: u8 length and
+ *                      version 3 on: u32 n, n pins in the order of their revisions: u8 length and
  *                      bytes of the name, u64 revision, manifest, layers, poses
+ *     history          rows of its last revisions without a gap, oldest first, 128 a part or less:
+ *                      u64 revision, i64 ms since 1970, u8 kind as of an entry, u8 1: it made the
+ *                      locale, + 2: it has a rectangle, u8 codec; layer, source, author, note: u16
+ *                      n, n bytes; 4 u32 rectangle; u64 n, n bytes of samples as in the store
  *     models           u32 n, of each: u8 length and bytes of the id, hash of its file
  *
- * The version of an entry of a locale is 3, of others 1. That of a snapshot is 3 where it has pins
- * or instances or is of a fork, 2 where a manifest has a crs, else 1, so that older nodes read
- * those.
+ * The version of an entry of a locale is 3, of others 1. That of a snapshot is 4 where it has a
+ * history, 3 where it has pins or instances or is of a fork, 2 where a manifest has a crs, else 1,
+ * so that older nodes read those.
  *
  * Bytes that are read back are not trusted: an error is ERR_DAMAGED with a reason.
  */
@@ -59,13 +64,22 @@
 /* The source of the bytes of a blob; record_blob_bytes makes them. */
 struct record_blob {
     uint8_t hash[CLUSTER_HASH_BYTES];
-    enum record_part { RECORD_TILE, RECORD_POLYGONS, RECORD_IMAGE, RECORD_FILE } part;
-    const struct layer *layer; /* all but RECORD_FILE */
+    enum record_part {
+        RECORD_TILE,
+        RECORD_POLYGONS,
+        RECORD_IMAGE,
+        RECORD_FILE,
+        RECORD_HISTORY
+    } part;
+    const struct layer *layer; /* all but the next two */
     uint32_t tile_column, tile_row;
     const struct model *model; /* RECORD_FILE */
+    struct store *store;       /* RECORD_HISTORY: rows of revisions after < r <= upto */
+    const char *locale;
+    uint64_t after, upto, serial; /* as of a tile; 0: none */
 };
 
-/* Bytes and the blobs that they name, each once; it borrows layers and models. */
+/* Bytes and the blobs that they name, each once; it borrows layers, models and a locale. */
 struct record {
     uint8_t *data; /* malloc */
     size_t bytes;
@@ -88,16 +102,24 @@ bool record_takes(const struct change_result *result);
 enum err_code record_result(const struct change_result *result, struct record *out,
                             struct cluster_entry *entry, struct err *err);
 
-/* Records a whole locale (NULL: one that was deleted at a revision), as of the entry of a number;
- * or all models (NULL: none). */
+/* Where a locale's history is. The key is another one when rows were replaced by others. */
+struct record_history {
+    struct store *store;
+    uint64_t key; /* of record_history_key */
+};
+uint64_t record_history_key(void);
+
+/* Records a whole locale (NULL: one that was deleted at a revision), as of the entry of a number,
+ * with its history (NULL: none; the store's writer); or all models (NULL: none). */
 enum err_code record_locale(const struct locale *locale, uint64_t deleted, uint64_t number,
-                            struct record *out, struct err *err);
+                            const struct record_history *history, struct record *out,
+                            struct err *err);
 enum err_code record_models(const struct model_list *models, struct record *out, struct err *err);
 
 /* The bytes of a layer: malloc, NULL without memory. */
 uint8_t *record_layer(const struct layer *layer, size_t *length);
 
-/* One blob's bytes; *made is to be freed. NULL and ERR_NO_MEMORY. */
+/* One blob's bytes; *made is to be freed. NULL and ERR_NO_MEMORY, or an error of the store. */
 const void *record_blob_bytes(const struct record_blob *blob, size_t *length, void **made,
                               struct err *err);
 void record_finish(struct record *record);
@@ -129,6 +151,11 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
 enum err_code record_read_locale(const char *id, uint64_t number, const void *bytes, size_t length,
                                  const struct record_source *source, struct locale **out,
                                  uint64_t *revision, struct err *err);
+
+/* The rows of the history of such a snapshot, with `packed`, to `take`, as store_history. */
+enum err_code record_read_history(const void *bytes, size_t length,
+                                  const struct record_source *source, store_take_past take,
+                                  void *context, struct err *err);
 
 /* A new list, NULL: no models. */
 enum err_code record_read_models(const void *bytes, size_t length,

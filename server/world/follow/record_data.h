@@ -8,7 +8,12 @@
 #include "replica/cluster.h"
 #include "world/world.h"
 
-enum { RECORD_VERSION = 3, RECORD_VERSION_PLACE = 2, RECORD_VERSION_FIRST = 1 };
+enum {
+    RECORD_VERSION_HISTORY = 4, /* of snapshots only */
+    RECORD_VERSION = 3,
+    RECORD_VERSION_PLACE = 2,
+    RECORD_VERSION_FIRST = 1
+};
 
 /* A snapshot's kind; those of changes are in WORLD_CHANGE_KINDS (world.h), all of them less. */
 enum { RECORD_SNAPSHOT = 100 };
@@ -26,6 +31,7 @@ struct record_sink {
     struct record *record;
     size_t room, blob_room;
     bool has_no_memory;
+    struct err failed; /* then, unless the code is ERR_OK: for another reason */
 };
 
 void record_put(struct record_sink *sink, const void *bytes, size_t length);

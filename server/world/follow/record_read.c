@@ -147,10 +147,10 @@ void record_refused(struct record_reader *r, const struct err *reason)
         r->err->code = ERR_DAMAGED;
 }
 
-static void get_version(struct record_reader *r)
+static void get_version(struct record_reader *r, unsigned newest)
 {
     r->version = get_u8(r);
-    if (!record_is_bad(r) && (r->version < RECORD_VERSION_FIRST || r->version > RECORD_VERSION))
+    if (!record_is_bad(r) && (r->version < RECORD_VERSION_FIRST || r->version > newest))
         record_damaged(r, "it has a version that this kotad does not know");
 }
 
@@ -691,7 +691,7 @@ enum err_code record_change(const struct cluster_entry *entry, const struct reco
 
     err->code = ERR_OK;
     *out = (struct world_change){.kind = WORLD_FIND_OP};
-    get_version(&r);
+    get_version(&r, RECORD_VERSION);
     if ((int)get_u8(&r) != entry->kind)
         record_damaged(&r, "its kind and its bytes disagree");
     record_get(&r, &spare, sizeof spare);
@@ -723,7 +723,7 @@ static struct record_reader open_snapshot(const void *bytes, size_t length,
     struct record_reader r = {.at = bytes, .left = length, .source = source, .err = err};
 
     err->code = ERR_OK;
-    get_version(&r);
+    get_version(&r, RECORD_VERSION_HISTORY);
     if (get_u8(&r) != RECORD_SNAPSHOT)
         record_damaged(&r, "it has a version that this kotad does not know");
     *what = (enum record_whole)get_word(&r, RECORD_ALL_MODELS, "it is a snapshot of nothing");
@@ -768,6 +768,104 @@ static void get_pins(struct record_reader *r, struct locale *locale)
         get_pin(r, locale, &last);
 }
 
+/* How many parts the history of a snapshot has; their hashes are next. */
+static uint32_t count_history(struct record_reader *r)
+{
+    uint32_t count = r->version >= RECORD_VERSION_HISTORY ? get_u32(r) : 0;
+
+    if (count > r->left / CLUSTER_HASH_BYTES)
+        record_damaged(r, "it ends too early");
+    return record_is_bad(r) ? 0 : count;
+}
+
+static void skip_history(struct record_reader *r)
+{
+    size_t length = (size_t)count_history(r) * CLUSTER_HASH_BYTES;
+
+    r->at += length;
+    r->left -= length;
+}
+
+static void get_counted_text(struct record_reader *r, char *out, size_t most)
+{
+    uint16_t length;
+
+    record_get(r, &length, sizeof length);
+    get_text(r, out, length, most);
+}
+
+static void get_past(struct record_reader *r, struct store_past *out,
+                     struct store_packed_past *packed)
+{
+    enum world_change_kind kind = WORLD_FIND_OP;
+    unsigned flags;
+    uint64_t length;
+
+    *out = (struct store_past){.revision = get_u64(r), .packed = packed};
+    record_get(r, &out->time_ms, sizeof out->time_ms);
+    if (!change_kind_of_log((int)get_u8(r), &kind) || change_kind(kind)->scope == CHANGE_OF_MODEL)
+        record_damaged(r, "a row of its history is of a kind that this kotad does not know");
+    out->kind = (int)kind;
+    flags = get_word(r, 3, "a row of its history has flags that cannot be");
+    out->is_birth = flags & 1;
+    out->has_rect = flags & 2;
+    packed->codec = (int)get_u8(r);
+    get_counted_text(r, out->layer, STORE_ID_MAX);
+    get_counted_text(r, out->source, STORE_SOURCE_MAX);
+    get_counted_text(r, out->author, STORE_AUTHOR_MAX);
+    get_counted_text(r, out->note, STORE_NOTE_MAX);
+    if (out->has_rect)
+        record_get(r, &out->rect, sizeof out->rect);
+    length = get_u64(r);
+    if (length > r->left || (packed->codec != 0) != (length > 0) || (length > 0 && !out->has_rect))
+        record_damaged(r, "a row of its history has samples that cannot be");
+    if (record_is_bad(r) || length == 0)
+        return;
+    packed->data = (void *)(uintptr_t)r->at;
+    packed->length = (size_t)length;
+    out->has_before = true;
+    r->at += length;
+    r->left -= length;
+}
+
+/* One part of a history, after the row of revision *last. */
+static void get_history(struct record_reader *r, uint64_t *last, store_take_past take,
+                        void *context)
+{
+    size_t length = 0;
+    void *bytes = get_blob(r, &length);
+    struct record_reader part = {.at = bytes, .left = length, .err = r->err};
+
+    while (!record_is_bad(r) && part.left > 0) {
+        struct store_packed_past packed = {.codec = 0};
+        struct store_past past;
+
+        get_past(&part, &past, &packed);
+        if (past.revision == 0 || (*last > 0 && past.revision != *last + 1))
+            record_damaged(r, "its history has a gap");
+        *last = past.revision;
+        if (!record_is_bad(r) && !take(context, &past, r->err))
+            break;
+    }
+    free(bytes);
+}
+
+enum err_code record_read_history(const void *bytes, size_t length,
+                                  const struct record_source *source, store_take_past take,
+                                  void *context, struct err *err)
+{
+    enum record_whole what;
+    struct record_reader r = open_snapshot(bytes, length, source, &what, err);
+    uint64_t revision = r.version >= RECORD_VERSION ? get_u64(&r) : 0, last = 0;
+    uint32_t count = count_history(&r);
+
+    for (uint32_t i = 0; i < count && !record_is_bad(&r); i++)
+        get_history(&r, &last, take, context);
+    if (count > 0 && last != revision)
+        record_damaged(&r, "its history does not end at its revision");
+    return err->code;
+}
+
 enum err_code record_read_locale(const char *id, uint64_t number, const void *bytes, size_t length,
                                  const struct record_source *source, struct locale **out,
                                  uint64_t *revision, struct err *err)
@@ -781,6 +879,7 @@ enum err_code record_read_locale(const char *id, uint64_t number, const void *by
     *revision = r.version >= RECORD_VERSION ? get_u64(&r) : number;
     if (!record_is_bad(&r) && (*revision == 0 || *revision > number))
         record_damaged(&r, "its revision cannot be");
+    skip_history(&r);
     if (!record_is_bad(&r) && what == RECORD_WHOLE_LOCALE)
         *out = record_get_value(&r, id, *revision);
     if (*out && r.version >= RECORD_VERSION)

@@ -260,8 +260,8 @@ void expect_same(struct node *a, struct node *b)
     for (size_t i = 0; i < x->locale_count; i++) {
         assert_string_equal(snapshot_at(x, i)->id, snapshot_at(y, i)->id);
         assert_int_equal(snapshot_at(x, i)->revision, snapshot_at(y, i)->revision);
-        assert_int_equal(record_locale(snapshot_at(x, i), 0, 0, &records[0], &err), ERR_OK);
-        assert_int_equal(record_locale(snapshot_at(y, i), 0, 0, &records[1], &err), ERR_OK);
+        assert_int_equal(record_locale(snapshot_at(x, i), 0, 0, NULL, &records[0], &err), ERR_OK);
+        assert_int_equal(record_locale(snapshot_at(y, i), 0, 0, NULL, &records[1], &err), ERR_OK);
         expect_same_record(&records[0], &records[1], snapshot_at(x, i)->id);
         record_finish(&records[0]);
         record_finish(&records[1]);
