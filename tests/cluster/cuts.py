@@ -38,10 +38,10 @@ def reset(connection):
 class Link:
     """One connection through the relay: both sockets, and how many bytes of one direction are left."""
 
-    def __init__(self, near, far, random):
+    def __init__(self, near, far, random, late):
         self.near, self.far = near, far
         self.cuts_answers = random.random() < 0.7
-        self.left = int(random.triangular(EARLY, LATE, EARLY))
+        self.left = int(random.triangular(EARLY, late, EARLY))
 
     def other(self, connection):
         return self.far if connection is self.near else self.near
@@ -69,9 +69,9 @@ class Link:
 class Relay(threading.Thread):
     """A port of its own that leads to another, and cuts while is_cutting is set."""
 
-    def __init__(self, to_port, seed):
+    def __init__(self, to_port, seed, late=LATE):
         super().__init__(daemon=True)
-        self.to_port, self.random = to_port, random_module.Random(seed)
+        self.late, self.to_port, self.random = late, to_port, random_module.Random(seed)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.is_cutting, self.is_over, self.cuts, self.error = threading.Event(), False, 0, None
@@ -85,7 +85,7 @@ class Relay(threading.Thread):
         except OSError:
             reset(near)
             return
-        link = Link(near, far, self.random)
+        link = Link(near, far, self.random, self.late)
         for connection in (near, far):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.links[connection] = link
