@@ -8,6 +8,9 @@
  * and nothing shimmers. Along the light a map reaches over all of the locale: casters behind the
  * eye are in it. The last map holds the whole locale and no more, unless its texels would be large.
  *
+ * At rest maps have SIDE_FINE texels a side, in motion SIDE, in a corner of the same texture; where
+ * the graphics driver has no such texture, or no memory for it, SIDE at rest, too.
+ *
  * A map holds more than its ball, by MARGIN of the radius to each side. It is drawn again when the
  * eye has left that, or what casts has changed, and not with each frame.
  *
@@ -19,6 +22,7 @@
 import { HOLE, isAnti } from "/web/field.js";
 import { makeProgram } from "/web/gl.js";
 
+const SIDE = 2048, SIDE_FINE = 4096; // texels of a map's side in motion, and at rest at most
 const COUNT = 4; // cascades, at most; shadow.glsl knows it
 const BLOCK = 32; // cells of a block that is drawn or not
 const NEAREST = 24; // cells of the field that the nearest cascade reaches, at least
@@ -66,18 +70,18 @@ function makeLayers(gl, format, side, count) {
 
 export class Shadows {
   /**
-   * @param {WebGL2RenderingContext} gl @param {number} side texels of a map's side
+   * @param {WebGL2RenderingContext} gl
    * @param {number} cells of a cascade's ground, along a side; whole blocks
    */
-  static async make(gl, side, cells) {
+  static async make(gl, cells) {
     const [ground, sheet] = await Promise.all([makeProgram(gl, "caster_vert", "caster_frag"),
       makeProgram(gl, "ground_vert", "caster_frag")]);
-    return new Shadows(gl, side, cells, { ground, sheet });
+    return new Shadows(gl, cells, { ground, sheet });
   }
 
-  constructor(gl, side, cells, programs) {
-    Object.assign(this, { gl, side, cells, programs, field: null, cascades: [], draws: 0 });
-    this.maps = makeLayers(gl, gl.DEPTH_COMPONENT24, side, COUNT);
+  constructor(gl, cells, programs) {
+    Object.assign(this, { gl, cells, programs, field: null, cascades: [], draws: 0 });
+    this.#makeMaps(Math.min(SIDE_FINE, gl.getParameter(gl.MAX_TEXTURE_SIZE)));
     this.frames = Array.from({ length: COUNT }, (_, k) => {
       const frame = gl.createFramebuffer();
       gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
@@ -90,9 +94,19 @@ export class Shadows {
     this.axes = this.sun = null;
   }
 
+  #makeMaps(side) {
+    const { gl } = this;
+    gl.getError(); // of others
+    this.maps = makeLayers(gl, gl.DEPTH_COMPONENT24, side, COUNT);
+    this.sideMost = side;
+    if (gl.getError() !== gl.OUT_OF_MEMORY || side <= SIDE) return;
+    gl.deleteTexture(this.maps);
+    this.#makeMaps(SIDE);
+  }
+
   /** Bytes of its textures. */
   get bytes() {
-    return COUNT * 4 * (this.side ** 2 + (this.cells + 1) ** 2);
+    return COUNT * 4 * (this.sideMost ** 2 + (this.cells + 1) ** 2);
   }
 
   /** Looks at another field, or one with other bounds. @param {object} box of all that casts */
@@ -103,7 +117,7 @@ export class Shadows {
     this.field = field;
     const whole = Math.hypot(...max.map((v, i) => v - box.min[i]));
     this.cascades = radiiOf(Math.max(...field.spacing), whole).map((radius, k) => ({ k, radius,
-      texel: [0, 0], placed: null, drawn: "", window: null, level: this.#levelFor(radius),
+      wide: [0, 0], side: 0, placed: null, drawn: "", window: null, level: this.#levelFor(radius),
       blocks: [] }));
     this.indices ??= this.#makeIndices();
   }
@@ -192,38 +206,42 @@ export class Shadows {
    *   sheets: (at: object, origin: number[]) => void,
    *   solids: (view: Float32Array, origin: number[]) => void}} casters key: another when what casts
    *   besides ground has changed
-   * @param {number} most maps to draw now
-   * @returns {{wanted: Map<string, object>, isWhole: boolean}} blocks to fetch
+   * @param {number} most maps to draw now @param {boolean} isFine as at rest
+   * @returns {{wanted: Map<string, object>, isWhole: boolean, isFine: boolean}} blocks to fetch;
+   *   are all the maps as asked, are all as at rest?
    */
-  update(eye, sun, casters, most) {
+  update(eye, sun, casters, most, isFine) {
     const wanted = new Map(), key = `${casters.key} ${sun}`;
     if (`${sun}` !== `${this.sun}`) {
       [this.sun, this.axes] = [[...sun], lightAxes(sun)];
       this.#setSizes();
     }
     const strays = (cascade) => this.#strayed(cascade, eye) > MARGIN * cascade.radius;
-    const isLate = (cascade) => cascade.drawn !== key || cascade.isOld || strays(cascade);
+    const side = isFine ? this.sideMost : SIDE;
+    const isLate = (cascade) => cascade.drawn !== key || cascade.isOld || strays(cascade) ||
+      cascade.side < side;
     const now = this.cascades.filter(isLate).slice(0, most);
     for (const cascade of now.reverse()) { // coarse ones cast into the maps of finer ones
       const { min, max } = this.box, place = cascade.radius === Infinity ?
         min.map((v, i) => (v + max[i]) / 2) : strays(cascade) ? [...eye] : cascade.placed;
       if (!this.#readHeights(cascade, place, wanted)) continue;
-      cascade.placed = place;
+      Object.assign(cascade, { placed: place, side });
       this.#draw(cascade, casters, key);
     }
     if (now.length) this.gl.bindFramebuffer(this.gl.FRAMEBUFFER, null);
-    return { wanted, isWhole: !this.cascades.some(isLate) };
+    return { wanted, isWhole: !this.cascades.some(isLate),
+      isFine: this.cascades.every((cascade) => cascade.side === this.sideMost) };
   }
 
   /** Texels, and the range of depths, for the light as it comes now. */
   #setSizes() {
-    const { min, max } = this.box, texels = this.side - 2 * PAD;
+    const { min, max } = this.box;
     const [across, up, along] = this.axes.map((axis) => axis.map((v, i) => [v * min[i], v * max[i]]
       .sort((a, b) => a - b)).reduce((sum, ends) => sum.map((s, i) => s + ends[i]), [0, 0]));
     [this.near, this.far] = [along[0] - 1, along[1] + 1];
     for (const cascade of this.cascades) {
       const wide = 2 * cascade.radius * (1 + MARGIN);
-      cascade.texel = [across, up].map(([a, b]) => Math.min(wide, b - a) / texels);
+      cascade.wide = [across, up].map(([a, b]) => Math.min(wide, b - a));
       cascade.placed = null; // what it has is of another light
     }
   }
@@ -232,7 +250,8 @@ export class Shadows {
 
   /** From places relative to `origin` to the map, column-major. */
   #viewOf(cascade, origin) {
-    const [u, v, way] = this.axes, half = cascade.texel.map((size) => size * this.side / 2), m = [];
+    const [u, v, way] = this.axes, m = [];
+    const half = cascade.texel.map((size) => size * cascade.side / 2);
     const depth = 2 / (this.far - this.near);
     for (let i = 0; i < 3; i++) m.push(u[i] / half[0], v[i] / half[1], way[i] * depth, 0);
     m.push(...[u, v].map((axis, i) => (dot(axis, origin) - cascade.middle[i]) / half[i]),
@@ -241,15 +260,19 @@ export class Shadows {
   }
 
   #draw(cascade, casters, key) {
-    const { gl } = this, origin = cascade.placed, [u, v] = this.axes;
+    const { gl } = this, origin = cascade.placed, [u, v] = this.axes, { side } = cascade;
+    cascade.texel = cascade.wide.map((metres) => metres / (side - 2 * PAD));
     cascade.middle = [u, v].map((axis, i) =>
       Math.round(dot(axis, origin) / cascade.texel[i]) * cascade.texel[i]);
     const view = this.#viewOf(cascade, origin);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.frames[cascade.k]);
-    gl.viewport(0, 0, this.side, this.side);
+    gl.viewport(0, 0, side, side);
+    gl.enable(gl.SCISSOR_TEST); // as nothing else is cleared
+    gl.scissor(0, 0, side, side);
     gl.enable(gl.DEPTH_TEST);
     gl.disable(gl.BLEND);
     gl.clear(gl.DEPTH_BUFFER_BIT);
+    gl.disable(gl.SCISSOR_TEST);
     if (this.field.read) this.#drawGround(cascade, view, origin, casters);
     const { program, at } = this.programs.sheet;
     gl.useProgram(program);
@@ -310,7 +333,7 @@ export class Shadows {
     const middle = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2, (block.low + block.high) / 2];
     const reach = [(b[0] - a[0]) / 2, (b[1] - a[1]) / 2, (block.high - block.low) / 2];
     return [u, v].every((axis, i) => Math.abs(dot(axis, middle) - cascade.middle[i]) <=
-      cascade.texel[i] * this.side / 2 + dot(reach, axis.map(Math.abs)));
+      cascade.texel[i] * cascade.side / 2 + dot(reach, axis.map(Math.abs)));
   }
 
   // ---- what is drawn with them ------------------------------------------------------------------
@@ -331,11 +354,11 @@ export class Shadows {
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.maps);
     gl.activeTexture(gl.TEXTURE0);
     for (const cascade of some) {
-      const { k, middle, texel, radius, window, level } = cascade;
+      const { k, middle, texel, side, radius, window, level } = cascade;
       const over = radius * (1 + MARGIN) - this.#strayed(cascade, eye);
       const left = Math.min(radius, Math.max(0, over), FAR_M);
       places.set([...[u, v].map((axis, i) => (dot(axis, eye) - middle[i]) / texel[i] +
-        this.side / 2), ...texel], 4 * k);
+        side / 2), ...texel], 4 * k);
       radii[k] = left;
       if (!field.read) continue;
       const index = field.index(level, eye[0], eye[1]);

@@ -95,7 +95,7 @@ class Terrain {
       this.isSoftware = this.pace.isSlow = isSoftware(this.gl);
       this.n ??= this.isSoftware ? 127 : 255;
       this.ground = await Ground.make(this.gl);
-      this.shadows = await Shadows.make(this.gl, 2048, this.isSoftware ? 512 : 1024);
+      this.shadows = await Shadows.make(this.gl, this.isSoftware ? 512 : 1024);
       this.marks = await MarkDrawer.make(this.gl);
       this.marks.set(this.state.marks, this);
       this.solids = await SolidDrawer.make(this.gl);
@@ -280,9 +280,10 @@ class Terrain {
     const came = this.clipmap.update(eye, this.above,
       eye.slice(0, 2).map((v, i) => v + LOOK_AHEAD_S * velocity[i]), now);
     const inMotion = moving || (this.pace.isSlow && !this.rest.isOn); // a mouse turns, or sand moves
-    const shade = this.#shade(inMotion), isBlending = this.patches.advance(seconds);
+    const shade = this.#shade(inMotion, this.rest.isOn && !this.mustPaint);
+    const isBlending = this.patches.advance(seconds);
     this.whole = came.whole && !came.fading && !isBlending && (inMotion || shade.isWhole);
-    this.#settle(moving, came);
+    this.#settle(moving, came, shade);
     for (const [key, place] of shade.wanted) came.wanted.set(key, place);
     this.fetcher.want(came.wanted);
     if (this.rest.isOn && !this.rest.isWhole && !this.mustPaint) return; // more is to come
@@ -310,23 +311,22 @@ class Terrain {
   }
 
   /** Looks whether the view is at rest; then what makes its picture fine is asked for, too. */
-  #settle(moving, came) {
+  #settle(moving, came, shade) {
     const { rest } = this, key = this.#standing;
     if (moving || key !== rest.key || !this.whole) rest.isOn = rest.isWhole = false;
     rest.key = key;
     clearTimeout(rest.timer);
     if (moving || !this.whole) return;
-    if (!rest.isOn) {
-      rest.timer = setTimeout(() => {
-        rest.isOn = true;
-        this.#ask();
-      }, REST_MS);
-      return;
-    }
+    if (!rest.isOn || !shade.isFine) rest.timer = setTimeout(() => {
+      rest.isOn = true;
+      this.#ask();
+    }, REST_MS);
+    if (!rest.isOn) return;
     const fine = this.clipmap.refine();
     for (const [wanted, place] of fine.wanted) came.wanted.set(wanted, place);
-    if (fine.isWhole && !rest.isWhole) this.mustPaint = true;
-    rest.isWhole = fine.isWhole;
+    const isWhole = fine.isWhole && shade.isFine;
+    if (isWhole && !rest.isWhole) this.mustPaint = true;
+    rest.isWhole = isWhole;
   }
 
   /** A block came, or did not: that is said once, and taken back when the next comes. */
@@ -398,15 +398,17 @@ class Terrain {
   /**
    * Brings the maps of shadows up to date, if there are to be any.
    * @param {boolean} moving is there another frame soon?
-   * @returns {{wanted: Map<string, object>, isWhole: boolean}}
+   * @param {boolean} isFine at rest, with nothing changed just now
+   * @returns {ReturnType<Shadows["update"]>}
    */
-  #shade(moving) {
+  #shade(moving, isFine) {
     const { sun, layersShown } = this.state;
     this.ground.sun = sunAt(sun.azimuth_deg, sun.height_deg);
     this.isShadowed = layersShown.shadows && sun.height_deg > 0 &&
       !(moving && this.pace.isSlow && !this.path?.isFull);
-    if (!this.isShadowed) return { wanted: new Map(), isWhole: true };
-    return this.shadows.update(this.camera.eye, this.ground.sun, this.#casters, moving ? 1 : 4);
+    if (!this.isShadowed) return { wanted: new Map(), isWhole: true, isFine: true };
+    return this.shadows.update(this.camera.eye, this.ground.sun, this.#casters, moving ? 1 : 4,
+      isFine);
   }
 
   /** Metres between lines of height; 0: none are shown. */
@@ -557,7 +559,8 @@ class Terrain {
   /** Which share of the sun reaches places, as in a picture at rest. */
   async sunlit(o) {
     await this.ready();
-    for (let shade = this.#shade(false); !shade.isWhole; shade = this.#shade(false))
+    const shadeAll = () => this.#shade(false, true);
+    for (let shade = shadeAll(); !shade.isWhole; shade = shadeAll())
       await Promise.all([...shade.wanted.values()].map((place) => this.cache.load(place)));
     return sunlitAt(this, o);
   }
