@@ -11,6 +11,7 @@
  */
 #include "api/node.h"
 
+#include "base/content_hash.h"
 #include "world/follow/lease.h"
 
 #include <math.h>
@@ -22,12 +23,8 @@
 
 static uint64_t mix(const char *a, const char *b)
 {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = fnv1a(fnv1a(FNV1A_EMPTY, a, strlen(a)), b, strlen(b));
 
-    for (; *a; a++)
-        hash = (hash ^ (unsigned char)*a) * 0x100000001b3;
-    for (; *b; b++)
-        hash = (hash ^ (unsigned char)*b) * 0x100000001b3;
     return hash ^ hash >> 29;
 }
 

@@ -1,5 +1,5 @@
 /*
- * BLAKE2b-256: names a block of bytes by its content.
+ * BLAKE2b-256: names a block of bytes by its content. FNV-1a: a number of a few bytes, for tables.
  */
 #ifndef KOTA_BASE_CONTENT_HASH_H
 #define KOTA_BASE_CONTENT_HASH_H
@@ -19,5 +19,17 @@ struct content_hasher {
 void content_hash_begin(struct content_hasher *hasher);
 void content_hash_add(struct content_hasher *hasher, const void *bytes, size_t length);
 void content_hash_end(struct content_hasher *hasher, uint8_t hash[32]);
+
+#define FNV1A_EMPTY UINT64_C(0xcbf29ce484222325)
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): `hash` of the bytes before, of none FNV1A_EMPTY. */
+static inline uint64_t fnv1a(uint64_t hash, const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
 
 #endif

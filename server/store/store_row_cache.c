@@ -15,6 +15,7 @@
 
 #include "base/array_reserve.h"
 #include "base/check.h"
+#include "base/content_hash.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,13 +69,11 @@ void row_cache_free(struct row_cache *cache)
     memset(cache, 0, sizeof *cache);
 }
 
-/* The chain of an id: FNV-1a. */
+/* The chain of an id. */
 static struct row_cache_locale **chain_of(const struct row_cache *cache, const char *id)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = fnv1a(FNV1A_EMPTY, id, strlen(id));
 
-    for (; *id; id++)
-        hash = (hash ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
     return &cache->chains[(hash ^ hash >> 32) & (cache->chain_count - 1)];
 }
 

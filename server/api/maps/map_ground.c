@@ -15,6 +15,7 @@
 
 #include "api/answer/file.h"
 #include "api/options.h"
+#include "base/content_hash.h"
 
 #include <float.h>
 #include <math.h>
@@ -77,14 +78,10 @@ static void measure_meshes(struct map_ground *out)
     out->slope_max = INFINITY;
 }
 
-/* FNV-1a, of a few bytes. */
 static uint64_t hash(uint64_t seed, const void *bytes, size_t length)
 {
-    const uint8_t *at = bytes;
-    uint64_t h = seed ^ 0xcbf29ce484222325u;
+    uint64_t h = fnv1a(seed ^ FNV1A_EMPTY, bytes, length);
 
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ at[i]) * 0x100000001b3u;
     return h ^ (h >> 32);
 }
 

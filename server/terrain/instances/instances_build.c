@@ -20,11 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
-}
-
 /* ---- over an image --------------------------------------------------------------------------- */
 
 static void box_grow(struct box3 *box, double by)
@@ -216,7 +211,7 @@ static uint64_t head_bytes(uint64_t places, uint64_t meshes)
 
 static uint64_t header_checksum(const struct instances_header *header)
 {
-    return mesh_header_checksum(header, offsetof(struct instances_header, checksum));
+    return fnv1a(FNV1A_EMPTY, header, offsetof(struct instances_header, checksum));
 }
 
 /* Of places and meshes, whose images move into it; NULL: no memory. */
@@ -229,12 +224,12 @@ static void *image_make(const struct instances_place *places, size_t place_count
                                  .mesh_count = mesh_count,
                                  .axis = axis};
     struct instances_part parts[INSTANCES_MESHES_MAX];
-    size_t at = aligned(head_bytes(place_count, mesh_count));
+    size_t at = mesh_aligned(head_bytes(place_count, mesh_count));
     uint8_t *image;
 
     for (size_t i = 0; i < mesh_count; i++) {
         parts[i] = (struct instances_part){at, meshes[i]->header->bytes};
-        at += aligned(parts[i].bytes);
+        at += mesh_aligned(parts[i].bytes);
     }
     memcpy(h.magic, INSTANCES_MAGIC, sizeof h.magic);
     h.bytes = at;
@@ -294,7 +289,7 @@ static enum err_code parts_check(const struct instances_header *h, struct err *e
 {
     const struct instances_place *places = (const struct instances_place *)(h + 1);
     const struct instances_part *parts = parts_of(h);
-    uint64_t at = aligned(head_bytes(h->place_count, h->mesh_count));
+    uint64_t at = mesh_aligned(head_bytes(h->place_count, h->mesh_count));
     uint8_t content[32];
 
     content_hash(h + 1, h->bytes - sizeof *h, content);
@@ -303,7 +298,7 @@ static enum err_code parts_check(const struct instances_header *h, struct err *e
     for (uint64_t i = 0; i < h->mesh_count; i++) {
         if (parts[i].offset != at || parts[i].bytes > h->bytes - at)
             return damaged(err, "the place of mesh", i);
-        at += aligned(parts[i].bytes);
+        at += mesh_aligned(parts[i].bytes);
     }
     if (at != h->bytes)
         return damaged(err, "meshes end before bytes", h->bytes);
@@ -352,7 +347,7 @@ struct mesh *instances_open(struct crew *crew, const void *image, size_t length,
     if (header_check(&header, length, err))
         return NULL;
     if (!release) {
-        own = huge_alloc(aligned(length));
+        own = huge_alloc(mesh_aligned(length));
         if (!own) {
             err_set(err, ERR_NO_MEMORY, "no memory for a mesh image of %zu bytes", length);
             return NULL;

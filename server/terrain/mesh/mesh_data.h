@@ -36,6 +36,11 @@
 
 enum { MESH_VERSION = 3, MESH_ALIGNMENT = 64, MESH_CORNERS_MAX = INT32_MAX };
 
+static inline uint64_t mesh_aligned(uint64_t bytes)
+{
+    return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
+}
+
 /* A direction within that of gravity runs along it: over the mesh it moves aside by no more than
  * the slack. */
 #define MESH_GRAVITY_SINE (8 * DBL_EPSILON)
@@ -234,9 +239,6 @@ void mesh_image_clear_gaps(void *image, const struct mesh_header *header);
 
 /* Writes the content hash and the checksum of a whole image. */
 void mesh_image_seal(void *image);
-
-/* FNV-1a of the first bytes of a header. */
-uint64_t mesh_header_checksum(const void *header, size_t length);
 
 /*
  * The image of a set, not sealed, as small as it may be: the caller's, from huge_alloc. The

@@ -35,11 +35,6 @@ static const size_t item_bytes[MESH_SECTIONS] = {
 
 /* ---- layout and seal ------------------------------------------------------------------------ */
 
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
-}
-
 uint64_t mesh_section_bytes(const struct mesh_header *header, enum mesh_section section)
 {
     size_t bytes = item_bytes[section];
@@ -50,13 +45,13 @@ uint64_t mesh_section_bytes(const struct mesh_header *header, enum mesh_section 
 
 bool mesh_header_lay_out(struct mesh_header *header)
 {
-    uint64_t at = aligned(sizeof *header);
+    uint64_t at = mesh_aligned(sizeof *header);
 
     for (enum mesh_section s = 0; s < MESH_SECTIONS; s++) {
         if (header->count[s] > UINT32_MAX)
             return false;
         header->offset[s] = at;
-        at += aligned(mesh_section_bytes(header, s));
+        at += mesh_aligned(mesh_section_bytes(header, s));
     }
     memcpy(header->magic, MESH_MAGIC, sizeof header->magic);
     header->version = MESH_VERSION;
@@ -65,20 +60,10 @@ bool mesh_header_lay_out(struct mesh_header *header)
     return true;
 }
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo), of the header but for the checksum itself. */
-uint64_t mesh_header_checksum(const void *header, size_t length)
-{
-    const uint8_t *bytes = header;
-    uint64_t sum = 0xcbf29ce484222325;
-
-    for (size_t i = 0; i < length; i++)
-        sum = (sum ^ bytes[i]) * 0x100000001b3;
-    return sum;
-}
-
+/* Of all before it. */
 static uint64_t header_checksum(const struct mesh_header *header)
 {
-    return mesh_header_checksum(header, offsetof(struct mesh_header, checksum));
+    return fnv1a(FNV1A_EMPTY, header, offsetof(struct mesh_header, checksum));
 }
 
 void mesh_image_clear_gaps(void *image, const struct mesh_header *h)
@@ -382,7 +367,7 @@ static void *image_keep(const void *image, size_t length, bool is_borrowed)
 
     if (is_borrowed)
         return (void *)(uintptr_t)image;
-    own = huge_alloc(aligned(length));
+    own = huge_alloc(mesh_aligned(length));
     if (own != NULL)
         memcpy(own, image, length);
     return own;

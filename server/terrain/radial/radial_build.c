@@ -133,20 +133,15 @@ static size_t judge(const struct convex_parts *set, const struct mesh_options *o
 
 /* ---- the image ------------------------------------------------------------------------------ */
 
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + MESH_ALIGNMENT - 1) / MESH_ALIGNMENT * MESH_ALIGNMENT;
-}
-
 static bool lay_out(struct radial_header *header)
 {
-    uint64_t at = aligned(sizeof *header);
+    uint64_t at = mesh_aligned(sizeof *header);
 
     for (int s = 0; s < RADIAL_SECTIONS; s++) {
         if (header->count[s] >= (uint64_t)1 << 31)
             return false;
         header->offset[s] = at;
-        at += aligned(header->count[s] * item_bytes[s]);
+        at += mesh_aligned(header->count[s] * item_bytes[s]);
     }
     memcpy(header->magic, RADIAL_MAGIC, sizeof header->magic);
     header->version = RADIAL_VERSION;
@@ -155,15 +150,9 @@ static bool lay_out(struct radial_header *header)
     return true;
 }
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo), of the header but for the checksum itself. */
 static uint64_t header_checksum(const struct radial_header *header)
 {
-    const uint8_t *bytes = (const uint8_t *)header;
-    uint64_t sum = 0xcbf29ce484222325;
-
-    for (size_t i = 0; i < offsetof(struct radial_header, checksum); i++)
-        sum = (sum ^ bytes[i]) * 0x100000001b3;
-    return sum;
+    return fnv1a(FNV1A_EMPTY, header, offsetof(struct radial_header, checksum));
 }
 
 bool radial_image_seal(void *image, size_t length)
@@ -549,7 +538,7 @@ struct mesh *radial_open(const void *image, size_t length, void (*release)(void 
     if (image_check(image, length, err))
         return NULL;
     if (!release) {
-        own = aligned_alloc(MESH_ALIGNMENT, aligned(length));
+        own = aligned_alloc(MESH_ALIGNMENT, mesh_aligned(length));
         if (!own) {
             err_set(err, ERR_NO_MEMORY, "no memory for a mesh image of %zu bytes", length);
             return NULL;

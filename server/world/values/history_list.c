@@ -9,6 +9,7 @@
 
 #include "base/array_reserve.h"
 #include "base/check.h"
+#include "base/content_hash.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -84,14 +85,9 @@ void history_list_destroy(struct history_list *list)
     free(list);
 }
 
-/* FNV-1a. */
 static uint64_t hash_of(const char *locale)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-
-    for (const char *c = locale; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    return hash;
+    return fnv1a(FNV1A_EMPTY, locale, strlen(locale));
 }
 
 /* Where the pointer to a locale's rows is, or would be. There are buckets. */

@@ -8,6 +8,7 @@
 #include "world/write/ops.h"
 
 #include "base/check.h"
+#include "base/content_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,10 +58,8 @@ void ops_destroy(struct ops *ops)
 
 static uint32_t bucket_of(const struct ops *ops, const char *id)
 {
-    uint64_t hash = 0xcbf29ce484222325 ^ ops->seed;
+    uint64_t hash = fnv1a(FNV1A_EMPTY ^ ops->seed, id, strlen(id));
 
-    for (; *id; id++)
-        hash = (hash ^ (unsigned char)*id) * 0x100000001b3;
     return (uint32_t)((hash ^ hash >> 32) % ops->capacity);
 }
 
