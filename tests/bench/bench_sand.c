@@ -29,6 +29,7 @@
  * Zhang et al. 2024 (Chrono DEM-Engine, RTX 3080) about 417 M with it.
  */
 #include "sand/engine_gl/gl_engine.h"
+#include "base/content_hash.h"
 #include "sand/material.h"
 #include "sand/convert/packing.h"
 #include "sand/engine_c/solver.h"
@@ -211,11 +212,8 @@ static uint64_t frame(struct sand_engine *engine, uint32_t substeps, uint64_t ac
 static uint64_t hash_of(struct sand_engine *engine, struct granule *room)
 {
     const size_t bytes = sand_granules_read(engine, 0, room) * sizeof(*room);
-    uint64_t hash = 0xcbf29ce484222325u;
 
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ ((const uint8_t *)room)[i]) * 0x100000001b3u;
-    return hash;
+    return fnv1a(FNV1A_EMPTY, room, bytes);
 }
 
 static void depth_once(struct sand_engine *engine, const struct ground *ground)

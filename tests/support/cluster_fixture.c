@@ -4,6 +4,7 @@
 #include "support/cluster_fixture.h"
 
 #include "base/check.h"
+#include "base/content_hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,8 +80,7 @@ struct cluster_entry cluster_test_entry(const char *locale, uint64_t revision, c
     snprintf(entry.op_id, sizeof entry.op_id, "%s", op_id);
     snprintf(entry.layer, sizeof entry.layer, "layer%u", (unsigned)(revision % 3));
     snprintf(entry.source, sizeof entry.source, "edits");
-    for (const char *c = op_id; *c; c++)
-        mix = (mix ^ (uint8_t)*c) * 0x100000001b3u;
+    mix = fnv1a(mix, op_id, strlen(op_id));
     for (size_t i = 0; i < sizeof entry.request; i++)
         entry.request[i] = (uint8_t)(mix >> i % 8);
     for (size_t i = 0; i < bytes; i++)

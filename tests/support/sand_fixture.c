@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/content_hash.h"
 #include "sand/material.h"
 #include "sand/engine_c/solver.h"
 
@@ -119,26 +120,17 @@ struct sand_status sand_status(struct sand_engine *engine, uint32_t slot)
     return status;
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}
-
 uint64_t sand_hash(struct sand_engine *engine, uint32_t slot)
 {
     struct granule *granules = calloc(engine->config.granules_max, sizeof(*granules));
     struct sand_status status = sand_status(engine, slot);
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = FNV1A_EMPTY;
     uint32_t count;
 
     assert_non_null(granules);
     count = sand_granules_read(engine, slot, granules);
-    hash = hash_bytes(hash, granules, count * sizeof(*granules));
-    hash = hash_bytes(hash, status.pose, sizeof(status.pose));
+    hash = fnv1a(hash, granules, count * sizeof(*granules));
+    hash = fnv1a(hash, status.pose, sizeof(status.pose));
     free(granules);
     return hash;
 }

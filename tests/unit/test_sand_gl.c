@@ -5,6 +5,7 @@
  */
 #include "sand/engine_gl/gl_engine.h"
 
+#include "base/content_hash.h"
 #include "sand/material.h"
 #include "sand/engine_c/solver.h"
 #include "sand/engine_gl/gl_data.h"
@@ -213,14 +214,9 @@ static uint64_t hash_of(struct sand_engine *engine, uint32_t slot)
     struct granule granules[1024];
     struct sand_status status = status_of(engine, slot);
     uint32_t count = sand_granules_read(engine, slot, granules);
-    uint64_t hash = 0xcbf29ce484222325u;
-    const uint8_t *bytes[2] = {(const uint8_t *)granules, (const uint8_t *)status.pose};
-    const size_t sizes[2] = {count * sizeof(*granules), sizeof(status.pose)};
 
-    for (int part = 0; part < 2; part++)
-        for (size_t i = 0; i < sizes[part]; i++)
-            hash = (hash ^ bytes[part][i]) * 0x100000001b3u;
-    return hash;
+    return fnv1a(fnv1a(FNV1A_EMPTY, granules, count * sizeof(*granules)), status.pose,
+                 sizeof(status.pose));
 }
 
 /* The largest distance between the granules of two engines [m]. */

@@ -3,6 +3,7 @@
  * and everything that docs/demo-world.md says about places. The numbers here are the page's, not
  * the generator's.
  */
+#include "base/content_hash.h"
 #include "deploy/demo/demo.h"
 #include "deploy/demo/locale_file.h"
 #include "deploy/demo/village.h"
@@ -649,11 +650,7 @@ static void manifests_say_placement_open_sky_and_layers(void **state)
 
 static uint64_t digest(const char *text, size_t length)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
-    return hash;
+    return fnv1a(FNV1A_EMPTY, text, length);
 }
 
 /* A change is intended, or a machine or compiler writes something else (test_worldgen_landscape).
