@@ -408,6 +408,7 @@ async function pinCase(page, daemon, check) {
   await until(async () => (await daemon.kota.get("/v1/stats")).json.watches.watches === 0,
     "the watch ends with its last pin");
   check(true, "pins: an answer that is kept changes as the ground does");
+  await openLocale(page, "highlands"); // tiles of what is deleted would be 404 in the console
   await daemon.kota.call("DELETE", "/v1/locales/standing", {});
 }
 
