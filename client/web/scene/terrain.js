@@ -119,11 +119,9 @@ class Terrain {
       this.#say();
       return;
     }
-    if (!this.ground) {
-      this.opening ??= this.#open();
-      await this.opening;
-      if (!this.ground) return;
-    }
+    this.opening ??= this.#open(); // which may be under way for an earlier call
+    await this.opening;
+    if (!this.ground) return;
     if (this.state.view !== "3d") return;
     this.#setField();
     this.#say();
