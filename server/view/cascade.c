@@ -3,8 +3,8 @@
  *
  * The nearest and the farthest depth of what may be seen are those of the boxes of blocks, meshes
  * and spheres in the camera's pyramid; between them the maps' depths grow by one factor, so that
- * all of them have about as many texels a pixel. A map's sides lie around the
- * boxes that are seen in its part of the view: from a low sun ground is flat. Its depth goes over
+ * all of them have about as many texels a pixel. A map's sides lie around the boxes that are seen
+ * in its part of the view, since ground is flat as seen from a low sun. Its depth goes over
  * everything that there is.
  */
 #include "view/cascade.h"

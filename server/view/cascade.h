@@ -18,8 +18,8 @@ struct cascade {
 /*
  * The maps of a scene under a light, and how many: 0 where nothing is in the view. Map k covers the
  * part of the view between two depths, the far one at most three times as far unless four maps are
- * too few, as closely as the boxes of what is seen there allow. Each of them takes what
- * casts shadows into it from anywhere, also from behind the eye.
+ * too few, as closely as the boxes of what is seen there allow. Each of them takes what casts
+ * shadows into it from anywhere, also from behind the eye.
  */
 int cascades_make(const struct scene *scene, const struct lens_frame *lens, struct vec3 light,
                   struct cascade out[CASCADES_MAX]);
