@@ -1,5 +1,5 @@
 /*
- * The squares of the shadow maps.
+ * Where the shadow maps lie.
  *
  * The nearest and the farthest depth of what may be seen are those of the boxes of blocks, meshes
  * and spheres in the camera's pyramid; between them the maps' depths grow by one factor, so that
