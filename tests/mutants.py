@@ -55,6 +55,7 @@ OUTSIDE = {
     "api": ["test_errors.py", "test_openapi.py", "test_height.py", "test_batches.py",
             "test_edits.py", "test_layers.py", "test_limits.py", "test_metrics.py", "test_events.py",
             "test_start.py", "test_rights.py", "test_world_calls.py", "test_export.py"],
+    "view": ["test_view.py"],
     "daemon": ["test_start.py", "test_life.py", "test_restarts.py", "test_confined.py"],
 }
 

@@ -91,6 +91,8 @@ done | check "no folder but the page's has more than 45 files"
 python3 tests/words.py |
     check "public texts are in plain English, by the phrases that tests/words.py looks for"
 python3 tests/links.py | check "every link of the pages leads somewhere, in the tree and installed"
+python3 tests/mutants.py --list --count 1 server/base 2>&1 >/dev/null |
+    check "tests/mutants.py knows the black-box tests of each room"
 python3 tests/includes.py |
     check "no circle of includes but those that tests/includes.py lists, each with its reason"
 sources server | xargs grep -nE \
