@@ -257,7 +257,7 @@ export class Kota {
     return this.#read("/v1/audit", options);
   }
 
-  /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
+  /** @param {ReadOptions} [options] @returns {Promise<any>} counters, gauges, `builds` of meshes */
   stats(options = {}) {
     return this.#read("/v1/stats", options);
   }

@@ -70,7 +70,15 @@ function daemonRows({ stats, limits }) {
     ["Layers", `${shortNumber(world.layers)}, of which ${world.mesh_layers} are meshes`],
     ["Memory of the ground", `${shortBytes(world.memory_bytes)} of at most ` +
       shortBytes(limits.world_bytes_max)],
-    ["Damaged locales", shortNumber(world.locales_damaged)]];
+    ["Damaged locales", shortNumber(world.locales_damaged)],
+    ...(stats.builds ?? []).map(buildRow)];
+}
+
+/** @param {any} build of `builds` @returns {string[]} a row */
+export function buildRow({ locale, layer, kind, polygons, done, elapsed_ms: elapsed }) {
+  const how = polygons === null ? "its file is decoded" :
+    `${Math.floor(done * 100)} % of ${shortNumber(polygons)} polygons`;
+  return [`Building ${layer} of ${locale}`, `${how}, ${kind}, for ${shortTime(elapsed / 1000)}`];
 }
 
 function revisionRows({ stats, state }) {

@@ -89,6 +89,8 @@ static const struct counter counters[] = {
           "Edits of meshes' polygons that were made."),
     TOTAL(WORLD, world.rebuilds, NULL, "mesh_rebuilds_total",
           "Trees of meshes rebuilt after edits, in the background."),
+    GAUGE(WORLD, world.builds, NULL, "mesh_builds",
+          "Meshes that are being built: uploads, edits of polygons, rebuilt trees."),
     TOTAL(WORLD, world.edits, "edits", "edits_total", "Edits of samples that were made."),
     TOTAL(WORLD, world.edit_samples, "edit_samples", "edit_samples_total",
           "Samples in the rectangles of those edits."),

@@ -7,6 +7,14 @@
 
 #include "base/pace.h"
 
+/* Ends of the stages of a mesh's build, for pace_stage: shares of its time (mesh_scenes.h). */
+#define STAGE_PIECES 0.2
+#define STAGE_IMAGE 0.3
+#define STAGE_FLOORS 0.4
+#define STAGE_CELLS 0.7
+#define STAGE_NODES 0.95
+#define STAGE_BLOCKS 1.0
+
 struct crew {
     /* crew_run, on several threads */
     enum err_code (*run)(struct crew *crew, struct pace *pace,
@@ -30,6 +38,7 @@ static inline enum err_code crew_run(struct crew *crew, struct pace *pace,
         return crew->run(crew, pace, work, context, parts, err);
     for (size_t i = 0; i < parts && err->code == ERR_OK; i++) {
         work(context, i); /* which may ask the pace, too */
+        pace_reach(pace, i + 1, parts);
         if (err->code == ERR_OK)
             pace_step(pace, PACE_UNITS, err);
     }

@@ -495,6 +495,12 @@ void world_stats(struct world *world, struct world_stats *out)
     *out = world->counted;
     out->queued = world->queued_count;
     pthread_mutex_unlock(&world->mutex);
+    out->builds = builds_list(&world->builds, NULL, 0);
+}
+
+struct builds *world_builds(struct world *world)
+{
+    return &world->builds;
 }
 
 size_t world_revisions(struct world *world, struct world_revision *out)
@@ -518,6 +524,7 @@ static void world_free(struct world *world)
     if (atomic_load(&world->published))
         snapshot_destroy(atomic_load(&world->published));
     pthread_mutex_destroy(&world->mutex);
+    pthread_mutex_destroy(&world->builds.mutex);
     pthread_mutex_destroy(&world->wake_mutex);
     pthread_mutex_destroy(&world->hold_mutex);
     pthread_cond_destroy(&world->changed);
@@ -571,6 +578,7 @@ struct world *world_create_shared(size_t reader_count, const struct world_limits
         return NULL;
     }
     pthread_mutex_init(&world->mutex, NULL);
+    pthread_mutex_init(&world->builds.mutex, NULL);
     pthread_mutex_init(&world->wake_mutex, NULL);
     pthread_mutex_init(&world->hold_mutex, NULL);
     timed_wait_init(&world->changed);

@@ -221,6 +221,7 @@ struct world_stats {
     uint64_t pins, earlier_bytes; /* held by pins and earlier revisions, besides memory_bytes */
     uint64_t mesh_layers, mesh_polygons, mesh_bytes; /* of those */
     uint64_t queued, retired;
+    uint64_t builds;    /* of meshes, under way */
     uint64_t reclaimed; /* snapshots freed */
     uint64_t damaged;   /* locales that could not be loaded */
     uint64_t change_us_sum;
@@ -416,6 +417,7 @@ uint64_t world_writer_turns(struct world *world);
 
 /* Numbers of one moment. Any thread. */
 void world_stats(struct world *world, struct world_stats *out);
+struct builds *world_builds(struct world *world); /* builds.h */
 /* out: [WORLD_REVISIONS_MAX]; returns how many there are. Any thread. */
 size_t world_revisions(struct world *world, struct world_revision *out);
 

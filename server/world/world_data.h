@@ -6,6 +6,7 @@
  *   group_commit.c  groups of changes that share a transaction: made, committed, published,
  *              answered; commit_shared.c: the same with a log that several daemons share
  *   change.c   one change against a draft of the next snapshot; kinds/: a file a kind of change
+ *   builds.c   the list of builds of meshes that are under way
  *   builder.c  trees of meshes rebuilt, and files of meshes written, after edits
  *   move.c     moving layers: published without a commit, at rest after a while, written later
  *   lease.c    leases of ground, for other threads
@@ -16,6 +17,7 @@
 #ifndef KOTA_WORLD_WORLD_DATA_H
 #define KOTA_WORLD_WORLD_DATA_H
 
+#include "world/builds.h"
 #include "world/write/ops.h"
 #include "world/world.h"
 
@@ -89,6 +91,8 @@ struct world {
     struct world_limits wanted; /* the writer's limits from its next iteration on */
     struct world_stats counted;
     struct world_revision revisions[WORLD_REVISIONS_MAX];
+
+    struct builds builds; /* of meshes, under way */
 
     pthread_mutex_t wake_mutex; /* guards the two below; held during a call */
     void (*wake)(void *context);

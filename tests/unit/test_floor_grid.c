@@ -475,6 +475,7 @@ static void threads_make_the_same_grid_and_tree(void **state)
     struct soup soup = {0};
     int asked = 0;
     struct pace never = {.ask = pace_never, .context = &asked};
+    struct pace_progress progress[2] = {{0, 0}, {0, 0}};
     struct mesh *mesh[2];
     struct err err;
 
@@ -486,9 +487,14 @@ static void threads_make_the_same_grid_and_tree(void **state)
 
     threads.count = 5;
     for (int i = 0; i < 2; i++) {
+        struct pace pace = {.progress = &progress[i], .first = 0.5, .share = 0.25};
+
         options.crew = i ? &threads.crew : NULL;
+        options.pace = &pace;
         mesh[i] = soup_mesh(&soup, &options, NULL);
     }
+    assert_true(progress[0].done == 0.75);
+    assert_true(progress[1].done > 0.5 && progress[1].done <= 0.75); /* others made the last part */
     const struct floor_grid *a = &mesh[0]->grid, *b = &mesh[1]->grid;
 
     assert_true(a->side > 16 && a->cell_count > (size_t)a->side * a->side);

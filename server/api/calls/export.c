@@ -214,7 +214,8 @@ static struct tile_entry *make_mesh(struct call *call, const struct layer *layer
                                     const struct tile_key *key, struct err *err)
 {
     bool is_plain = !layer->edited && !layer->is_adopted;
-    struct layer *built = is_plain ? layer_ref((struct layer *)layer) : layer_rebuilt(layer, err);
+    struct layer *built =
+        is_plain ? layer_ref((struct layer *)layer) : layer_rebuilt(layer, NULL, err);
     struct tile_image image = {.media_type = mesh_types[format - EXPORT_QOTA]};
     struct raster_bytes packed = {NULL, 0};
     struct tile_entry *entry = NULL;

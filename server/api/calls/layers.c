@@ -20,6 +20,7 @@
 #include "api/upload_stream.h"
 #include "api/write.h"
 #include "world/ask/layer_ask.h"
+#include "world/builds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -120,27 +121,46 @@ static enum err_code layer_put_begin_answer(struct call *call, struct err *err)
 }
 API_HANDLER(layer_put_begin, 2, CALL_NEEDS_NOTHING)
 
+/* The layer of a file in the body, durable if it is a mesh. *out is empty on error. */
+static enum err_code layer_of_file(struct call *call, const struct world_change *change,
+                                   const struct upload *upload, struct uploaded *out,
+                                   struct err *err)
+{
+    struct build build;
+    struct pace pace = build_pace(&build, call_import_pace(call));
+    struct builds *builds = world_builds(call->api->world);
+    bool is_mesh = upload->format.kind == LAYER_MESH;
+
+    if (is_mesh)
+        build_begin(builds, &build, BUILD_UPLOAD, change->locale_id, change->layer_id);
+    else
+        pace.progress = NULL;
+    if (upload_layer(call->api, change->layer_id, call->body.at, call->body.length, upload,
+                     &call->locale->manifest, &pace, out, err) == ERR_OK &&
+        write_save_meshes(call, &out->layer, 1, NULL, err)) {
+        upload_release(call->api, out->charge);
+        layer_unref(out->layer);
+    }
+    if (is_mesh)
+        build_end(builds, &build);
+    return err->code;
+}
+
 static enum err_code put_layer(struct call *call, struct upload_stream *stream, struct err *err)
 {
     struct world_change change = {.layer_id = ""};
     struct upload upload;
     struct uploaded uploaded;
-    struct pace pace = call_import_pace(call);
     bool is_answered;
 
+    call_import_pace(call); /* its time begins */
     if (decode_put(call, &put_write, &change, &upload, err) ||
         write_repeat(call, &put_write, &change, &is_answered, err) || is_answered)
         return err->code;
     if (stream ? upload_stream_layer(stream, change.layer_id, call->body,
                                      call->locale->manifest.triangulation, &uploaded, err)
-               : upload_layer(call->api, change.layer_id, call->body.at, call->body.length, &upload,
-                              &call->locale->manifest, &pace, &uploaded, err))
+               : layer_of_file(call, &change, &upload, &uploaded, err))
         return err->code;
-    if (write_save_meshes(call, &uploaded.layer, 1, NULL, err)) {
-        upload_release(call->api, uploaded.charge);
-        layer_unref(uploaded.layer);
-        return err->code;
-    }
     change.layer = uploaded.layer;
     upload_set_place(&uploaded, &change);
     return write_submit(call, &put_write, &change, uploaded.has_import ? &uploaded.import : NULL,

@@ -17,6 +17,7 @@
 #include "api/options.h"
 #include "api/upload.h"
 #include "api/write.h"
+#include "world/builds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,11 +273,28 @@ static enum err_code removed_error(const struct call *call, struct err *err)
     return err->code == ERR_TOO_LARGE && call->json ? err_at(err, "/polygons") : err->code;
 }
 
+/* The layer as it will be; it takes long where its tree is built again. */
+static struct layer *edited(struct call *call, const struct layer *now, struct world_change *change,
+                            struct err *err)
+{
+    const struct polygon_edit *edit = &change->polygons;
+    struct builds *builds = world_builds(call->api->world);
+    struct build build;
+    struct pace pace = build_pace(&build, call_import_pace(call));
+    struct layer *next;
+
+    build_begin(builds, &build, BUILD_EDIT, change->locale_id, now->id);
+    pace_items(&pace, polygon_set_count(layer_polygon_set(now)) + edit->add.polygon_count -
+                          edit->removed_count);
+    next = layer_edited(now, edit, &pace, &change->import, err);
+    build_end(builds, &build);
+    return next;
+}
+
 /* The layer as it is and as it will be into change->base and layer. */
 static enum err_code prepare(struct call *call, struct world_change *change, bool is_strict,
                              uint64_t *charge, struct err *err)
 {
-    struct pace pace = call_import_pace(call);
     const struct layer *now = locale_layer(call->locale, change->layer_id);
 
     if (!now)
@@ -291,7 +309,7 @@ static enum err_code prepare(struct call *call, struct world_change *change, boo
     *charge = now->memory_bytes + polygon_edit_bytes(&change->polygons);
     if (upload_charge(call->api, *charge, err))
         return err->code;
-    change->layer = layer_edited(now, &change->polygons, &pace, &change->import, err);
+    change->layer = edited(call, now, change, err);
     if (change->layer) {
         change->base = layer_ref((struct layer *)(uintptr_t)now);
         if (!is_strict || upload_check_strict(&change->import, err) == ERR_OK)

@@ -13,9 +13,13 @@
 #include "api/options.h"
 #include "api/routes.h"
 #include "terrain/kernels/simd.h"
+#include "world/builds.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { BUILDS_LISTED = 100 };
 
 static void stats_of_group(struct json_writer *w, const char *key, enum counter_group group,
                            const struct numbers *numbers)
@@ -78,6 +82,34 @@ enum err_code limits_get_answer(struct call *call, struct err *err)
     return ERR_OK;
 }
 API_HANDLER(limits_get, 0, CALL_NEEDS_NOTHING)
+
+/* Of what is done: 0 to 1, a thousandth is enough. */
+static double rounded(double share)
+{
+    return floor(share * 1000) / 1000;
+}
+
+static void stats_of_builds(struct json_writer *w, struct world *world)
+{
+    struct build_state builds[BUILDS_LISTED];
+    size_t count = builds_list(world_builds(world), builds, BUILDS_LISTED);
+
+    json_put_array(w, "builds");
+    for (size_t i = 0; i < count && i < BUILDS_LISTED; i++) {
+        json_begin_object(w);
+        json_put_string(w, "locale", builds[i].locale);
+        json_put_string(w, "layer", builds[i].layer);
+        json_put_string(w, "kind", build_kind_name[builds[i].kind]);
+        if (builds[i].polygons > 0)
+            json_put_integer(w, "polygons", builds[i].polygons);
+        else
+            json_put_null(w, "polygons");
+        json_put_number(w, "done", rounded(builds[i].done));
+        json_put_integer(w, "elapsed_ms", (uint64_t)builds[i].elapsed_ms);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
 
 static void stats_of_loops(struct json_writer *w, const struct api *api)
 {
@@ -235,6 +267,7 @@ enum err_code stats_get_answer(struct call *call, struct err *err)
     json_put_integer(w, "resident_bytes", numbers.resident_bytes);
     json_put_string(w, "simd", simd_level_name(simd_level()));
     stats_of_group(w, "world", COUNTERS_WORLD, &numbers);
+    stats_of_builds(w, call->api->world);
     stats_of_store(w, &numbers);
     stats_of_cluster(w, call->api, &numbers);
     json_put_integer(w, "items_in_flight", numbers.items_in_flight);

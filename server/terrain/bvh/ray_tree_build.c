@@ -392,6 +392,7 @@ static enum err_code nodes_make(struct making *m, struct crew *crew, struct pace
             return m->err->code;
         *is_short = !wave_end(m);
     }
+    pace_stage(pace, STAGE_NODES);
     if (*is_short || crew_run(crew, pace, subtree_work, m, m->subtree_count, m->err))
         return m->err->code;
     for (size_t i = 0; i < m->subtree_count; i++)
@@ -528,6 +529,7 @@ static enum err_code tree_make(struct making *m, struct crew *crew, struct pace 
     if (*is_short)
         return ERR_OK;
     part_join(m, &m->top);
+    pace_stage(pace, STAGE_BLOCKS);
     return crew_run(crew, pace, join_work, m, m->subtree_count, m->err);
 }
 

@@ -387,6 +387,7 @@ struct making {
     struct mesh_import imports[INSTANCES_MESHES_MAX];
     uint32_t polygons[INSTANCES_MESHES_MAX]; /* that each is of */
     size_t mesh_count;
+    uint64_t built, to_build; /* polygons; to_build: at most */
 };
 
 static void making_free(struct making *making)
@@ -440,13 +441,28 @@ static struct making *making_new(const struct polygon_soup *soup,
     making->places = calloc(from->count + 1, sizeof *making->places);
     making->others = malloc(from->count * sizeof *making->others);
     if (making->uses && making->mesh_of && making->places && making->others) {
-        making->numbers = malloc((others_count(making) + 1) * sizeof *making->numbers);
+        uint64_t others = others_count(making);
+
+        making->to_build = soup->polygon_count + others;
+        making->numbers = malloc((others + 1) * sizeof *making->numbers);
         if (making->numbers)
             return making;
     }
     making_free(making);
     err_set(err, ERR_NO_MEMORY, "no memory for %zu instances", from->count);
     return NULL;
+}
+
+/* The pace of one of the meshes: its part of the progress is that of its polygons. */
+static struct pace pace_of(struct making *m, size_t polygons)
+{
+    struct pace pace = m->options->pace ? *m->options->pace : (struct pace){.ask = NULL};
+    double share = pace.share / (double)m->to_build;
+
+    pace.first += share * (double)m->built;
+    pace.share = share * (double)polygons;
+    m->built += polygons;
+    return pace;
 }
 
 /* A mesh of its own of the polygons of `count` instances, in their places. */
@@ -460,6 +476,9 @@ static enum err_code mesh_add(struct making *m, const struct mesh_instance *inst
     if (instances_copy(m->soup, instances, count, m->options->instances->axis, &copy, err))
         return err->code;
     soup = soup_copy_view(&copy);
+    struct pace pace = pace_of(m, soup.polygon_count);
+
+    options.pace = &pace;
     options.instances = NULL;
     options.like = NULL;
     options.numbers = numbers;

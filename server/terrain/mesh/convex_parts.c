@@ -731,6 +731,7 @@ static enum err_code pieces_fill(struct cutting *c, struct crew *crew, struct pa
     struct convex_parts *set = c->set;
 
     set_empty(set);
+    pace_stage(pace, STAGE_PIECES);
     if (crew_run(crew, pace, chunk_work, c, c->chunk_count, c->err))
         return c->err->code;
     for (size_t i = 0; i < c->chunk_count; i++) {

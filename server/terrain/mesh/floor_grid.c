@@ -251,6 +251,7 @@ static enum err_code strips_make(struct root_work *w, const struct mesh_making *
             .pace = making->crew ? NULL : making->pace,
             .err = making->crew ? NULL : err,
             .refs_left = (GRID_REFS_PER_FLOOR * w->floors + GRID_REFS_FREE - refs) / w->strips};
+    pace_stage(making->pace, STAGE_CELLS);
     return crew_run(making->crew, making->pace, strip_work, w, w->strips, err);
 }
 
@@ -355,6 +356,7 @@ static enum err_code grid_fill(struct root_work *w, const struct mesh_making *ma
     w->ranges = malloc(polygons * sizeof *w->ranges);
     if (!w->chunks || !w->ranges)
         return grid_no_memory(w->mesh, err);
+    pace_stage(making->pace, STAGE_FLOORS);
     if (crew_run(making->crew, making->pace, area_work, w, w->chunk_count, err))
         return err->code;
     w->mesh->ranges = w->ranges;

@@ -214,6 +214,7 @@ static struct mesh *draft_image(struct draft *draft, const struct mesh_options *
     struct err same_err = {.code = ERR_OK};
     struct first_work work = {image, mesh, options->crew, &same_err};
 
+    pace_stage(options->pace, STAGE_IMAGE);
     if (pace_step(options->pace, PACE_UNITS, err) ||
         crew_run(options->crew, options->pace, first_work, &work, FIRST_WORKS, err) ||
         (same_err.code && (*err = same_err, true)) ||

@@ -219,11 +219,13 @@ static enum err_code equals_find(struct ray_tree_polygons *polygons, struct err 
     return err->code = ERR_OK;
 }
 
-static enum err_code tree_make(struct radial *r, struct pace *pace, struct err *err)
+static enum err_code tree_make(struct radial *r, const struct mesh_options *options,
+                               struct err *err)
 {
     struct ray_tree_polygons polygons = polygons_of(r);
 
-    polygons.pace = pace;
+    polygons.pace = options->pace;
+    polygons.crew = options->crew;
     if (equals_find(&polygons, err) == ERR_OK)
         ray_tree_build(&polygons, 0, &r->tree, err);
     free((void *)(uintptr_t)polygons.same);
@@ -421,7 +423,7 @@ static struct mesh *mesh_of_pieces(const struct convex_parts *set,
         return NULL;
     }
     mesh->own = image;
-    if (tree_make(mesh->radial, options->pace, err)) {
+    if (tree_make(mesh->radial, options, err)) {
         mesh_unref(mesh);
         return NULL;
     }
@@ -551,7 +553,8 @@ struct mesh *radial_open(const void *image, size_t length, void (*release)(void 
         return NULL;
     }
     mesh->own = own;
-    if (arrays_check(mesh->radial, err) || tree_make(mesh->radial, NULL, err)) {
+    if (arrays_check(mesh->radial, err) ||
+        tree_make(mesh->radial, &(struct mesh_options){.pace = NULL}, err)) {
         mesh_unref(mesh); /* release is not set yet: the image stays the caller's */
         return NULL;
     }

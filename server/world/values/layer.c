@@ -170,8 +170,12 @@ static struct layer *layer_over_polygons(const char *id, enum layer_role role,
                                          .pace = pace,
                                          .crew = &threads.crew};
     double start_s = monotonic_s();
+
+    pace_items(pace, polygon_set_count(set));
     struct mesh *mesh = mesh_create(&soup, &options, import, err);
 
+    if (mesh)
+        pace_finish(pace);
     if (mesh && import)
         import->build_ms = (monotonic_s() - start_s) * 1e3;
     if (!mesh) {
@@ -566,15 +570,20 @@ struct layer *layer_with_tree(const struct layer *layer, const struct layer *bui
     return next;
 }
 
-struct layer *layer_rebuilt(const struct layer *layer, struct err *err)
+struct layer *layer_rebuilt(const struct layer *layer, struct pace *pace, struct err *err)
 {
     struct polygon_soup soup = soup_of(&layer->polygons->set);
     const struct mesh_options options = {.gravity = layer->gravity,
                                          .space = layer->space,
                                          .instances = &layer->polygons->set.instances,
+                                         .pace = pace,
                                          .like = layer->mesh};
+
+    pace_items(pace, polygon_set_count(&layer->polygons->set));
     struct mesh *mesh = mesh_create(&soup, &options, NULL, err);
 
+    if (mesh)
+        pace_finish(pace);
     return mesh ? layer_over(layer, polygons_ref(layer->polygons), mesh, err) : NULL;
 }
 

@@ -71,7 +71,8 @@ struct layer *layer_create_heightfield(const char *id, struct heightfield *field
  * on a loop's thread.
  *
  * import  out, may be NULL: counts of polygons that were kept, split, dropped, ...
- * pace    of layer_create_mesh_in and layer_edited: its time budget; NULL: none
+ * pace    of layer_create_mesh_in and layer_edited: its time budget, and its progress by polygons;
+ *         NULL: none
  */
 struct layer *layer_create_mesh(const char *id, enum layer_role role, struct polygon_set *polygons,
                                 struct vec3 gravity, struct mesh_import *import, struct err *err);
@@ -154,7 +155,7 @@ bool layer_is_of_upload(const struct layer *layer, const struct layer *other);
 struct layer *layer_moving_as(const struct layer *layer, const struct layer *from, struct err *err);
 
 /* The mesh layer with its tree rebuilt; a new reference. NULL and the errors of mesh_create. */
-struct layer *layer_rebuilt(const struct layer *layer, struct err *err);
+struct layer *layer_rebuilt(const struct layer *layer, struct pace *pace, struct err *err);
 
 /*
  * The mesh layer in another pose, as of a transform_seq; a new reference, all but the pose is

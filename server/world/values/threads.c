@@ -46,8 +46,12 @@ static enum err_code parts_run(struct crew *crew, struct pace *pace,
     while (started + 1 < threads->count && started < THREADS_MAX && started + 1 < parts &&
            pthread_create(&helpers[started], NULL, helper, &run) == 0)
         started++;
-    while (code == ERR_OK && part_do(&run))
+    while (code == ERR_OK && part_do(&run)) {
+        size_t begun = atomic_load_explicit(&run.next, memory_order_relaxed);
+
+        pace_reach(pace, begun < parts ? begun : parts, parts);
         code = pace_step(pace, PACE_UNITS, err);
+    }
     if (code != ERR_OK)
         atomic_store_explicit(&run.next, parts, memory_order_relaxed);
     for (unsigned i = 0; i < started; i++)

@@ -78,11 +78,22 @@ static void job_run(struct builder *b)
     struct job *job = &b->job;
     struct store *store = b->world->store;
 
+    struct build build;
+
     job->err.code = ERR_OK;
-    job->built = job->wants_tree ? layer_rebuilt(job->layer, &job->err) : layer_ref(job->layer);
+    if (job->wants_tree) {
+        struct pace pace = build_pace(&build, (struct pace){.ask = NULL});
+
+        build_begin(&b->world->builds, &build, BUILD_REBUILD, job->locale, job->layer->id);
+        job->built = layer_rebuilt(job->layer, &pace, &job->err);
+    } else {
+        job->built = layer_ref(job->layer);
+    }
     job->is_saved = job->built && job->wants_files && store &&
                     store_save_mesh(store, job->built->mesh, layer_polygon_set(job->built),
                                     &job->err) == ERR_OK;
+    if (job->wants_tree)
+        build_end(&b->world->builds, &build);
 }
 
 static void *builder_main(void *argument)
