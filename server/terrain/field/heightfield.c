@@ -123,7 +123,8 @@ void heightfield_stats(const struct heightfield *field, struct heightfield_stats
         sizeof *field + tiles * 2 * sizeof(struct tile *) + heightfield_tile_bytes(&field->spec) +
         heightfield_group_count(field) * (sizeof(struct tile_group *) + sizeof(struct tile_group)) +
         (last->offset + 1) * sizeof(struct bounds) +
-        field->minmax16_count * sizeof(struct minmax16_node);
+        field->minmax16_count * sizeof(struct minmax16_node) +
+        (field->top_level_count + field->minmax16_level_count) * sizeof(struct top_level);
 }
 
 bool heightfield_bounds(const struct heightfield *field, struct box3 *out)

@@ -101,7 +101,8 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     size_t groups = (tiles + TILE_GROUP_TILES - 1) / TILE_GROUP_TILES;
     struct heightfield *field =
         calloc(1, sizeof *field + tiles * sizeof *field->tiles + groups * sizeof *field->groups +
-                      top.nodes * sizeof *field->top + wide.nodes * sizeof *field->minmax16_top);
+                      top.nodes * sizeof *field->top + wide.nodes * sizeof *field->minmax16_top +
+                      (top.levels + wide.levels) * sizeof *field->top_level);
 
     if (field == NULL) {
         err_set(err, ERR_NO_MEMORY, "no memory for a heightfield of %zu tiles", tiles);
@@ -110,14 +111,16 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
     field->groups = (struct tile_group **)(void *)(field->tiles + tiles);
     field->top = (struct bounds *)(void *)(field->groups + groups);
     field->minmax16_top = (struct minmax16_node *)(void *)(field->top + top.nodes);
+    field->top_level = (struct top_level *)(void *)(field->minmax16_top + wide.nodes);
+    field->minmax16_level = field->top_level + top.levels;
     field->tile_cols = layout.tile_cols;
     field->tile_rows = layout.tile_rows;
     field->top_level_count = top.levels;
     field->level_max = TILE_SHIFT + top.levels - 1;
     field->minmax16_level_count = wide.levels;
     field->minmax16_count = wide.nodes;
-    memcpy(field->top_level, top.level, sizeof field->top_level);
-    memcpy(field->minmax16_level, wide.level, sizeof field->minmax16_level);
+    memcpy(field->top_level, top.level, top.levels * sizeof *top.level);
+    memcpy(field->minmax16_level, wide.level, wide.levels * sizeof *wide.level);
     atomic_init(&field->refs, 1);
     field->spec = *spec;
     if (field->spec.leaf_cells == 0)

@@ -44,13 +44,13 @@ struct heightfield {
     uint32_t leaf_shift;
     uint32_t tile_cols, tile_rows;
     uint32_t top_level_count;
-    uint32_t level_max; /* TILE_SHIFT + top_level_count - 1: the root's level */
-    struct top_level top_level[TOP_LEVELS_MAX]; /* [0] are the tiles' roots */
-    struct tile_group **groups;                 /* of all tiles in this order, after them */
-    struct bounds *top;                         /* after groups */
+    uint32_t level_max;          /* TILE_SHIFT + top_level_count - 1: the root's level */
+    struct tile_group **groups;  /* of all tiles in this order, after them */
+    struct bounds *top;          /* after groups */
+    struct top_level *top_level; /* after minmax16_top; [0] are the tiles' roots */
     /* nodes above the tiles, none over a single tile: [0] has the tiles' roots as children */
     uint32_t minmax16_level_count, minmax16_count;
-    struct top_level minmax16_level[MINMAX16_TOP_LEVELS_MAX];
+    struct top_level *minmax16_level;   /* after top_level */
     struct minmax16_node *minmax16_top; /* after top */
     /* so many cells away from the origin that a minmax16 node may lose a hit; inner_m is 0 then */
     bool is_far;

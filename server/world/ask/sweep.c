@@ -67,7 +67,7 @@ double locale_sweep_cost(const struct layer_choice *choice, double reach_m, doub
 
     for (size_t i = 0; i < choice->count; i++) {
         const struct layer *layer = choice->layers[i];
-        double most = (double)layer->mesh_stats.polygons, spacing;
+        double most, spacing;
         struct box3 box;
 
         if (layer->kind == LAYER_HEIGHTFIELD) {
@@ -76,6 +76,7 @@ double locale_sweep_cost(const struct layer_choice *choice, double reach_m, doub
             most = 2.0 * spec->cols * spec->rows;
             spacing = sqrt(spec->spacing_x_m * spec->spacing_y_m / 2);
         } else {
+            most = (double)layer->mesh_stats.polygons;
             layer_bounds(layer, &box);
             spacing = sqrt((box.max.x - box.min.x + box.max.z - box.min.z) *
                            (box.max.y - box.min.y + box.max.z - box.min.z) / (most + 1));

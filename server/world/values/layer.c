@@ -50,10 +50,16 @@ bool world_id_is_valid(const char *id, size_t length)
     return true;
 }
 
+/* A small field costs little beside its samples: its layer is without what only meshes have. */
+static size_t layer_bytes(enum layer_kind kind)
+{
+    return kind == LAYER_MESH ? sizeof(struct layer) : offsetof(struct layer, mesh_stats);
+}
+
 static struct layer *layer_allocate(const char *id, enum layer_kind kind, enum layer_role role,
                                     struct err *err)
 {
-    struct layer *layer = calloc(1, sizeof *layer);
+    struct layer *layer = calloc(1, layer_bytes(kind));
 
     CHECK(world_id_is_valid(id, strlen(id)));
     if (!layer) {
@@ -78,7 +84,7 @@ struct layer *layer_create_heightfield(const char *id, struct heightfield *field
     }
     layer->field = field;
     heightfield_stats(field, &stats);
-    layer->memory_bytes = stats.bytes + sizeof *layer;
+    layer->memory_bytes = stats.bytes + layer_bytes(LAYER_HEIGHTFIELD);
     return layer;
 }
 

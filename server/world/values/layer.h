@@ -46,17 +46,20 @@ struct layer {
     struct layer_polygons *polygons; /* the original ones, to rebuild the mesh */
     struct vec3 gravity;             /* that the mesh was built for, if space is cartesian */
     struct mesh_space space;         /* of the mesh; a heightfield is cartesian */
-    struct mesh_stats mesh_stats;
-    double built_tests;   /* average_tests when the tree was built as a whole */
-    uint64_t edited;      /* polygons added or removed since */
-    bool is_adopted;      /* the mesh came as an image, which edits may have changed in place */
-    bool is_moved;        /* LAYER_MESH: its pose was set since it was put */
-    struct motion motion; /* then: own frame (the file's) to the locale's; axis: against gravity */
+    uint64_t edited;                 /* polygons added or removed since the tree was built */
+    bool is_adopted;        /* the mesh came as an image, which edits may have changed in place */
+    bool is_moved;          /* LAYER_MESH: its pose was set since it was put */
     uint64_t transform_seq; /* then: the locale's, as of the last pose */
-    struct layer_pace pace; /* then */
     struct layer_body body;
     uint64_t memory_bytes;
     uint32_t refs; /* atomic */
+
+    /* LAYER_MESH only: a layer of a heightfield is allocated without what follows */
+    struct mesh_stats mesh_stats;
+    double built_tests;     /* average_tests when the tree was built as a whole */
+    struct motion motion;   /* is_moved: own frame (the file's) to the locale's; axis: against
+                               gravity */
+    struct layer_pace pace; /* is_moved */
 };
 
 /* Is this an id: 1 to WORLD_ID_MAX characters of [A-Za-z0-9_-]? */
