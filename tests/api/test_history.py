@@ -258,6 +258,13 @@ def _():
             must_be(samples(client, "big"), samples(client, "alone"), 512, "big")
             print(f"# the revert took {took:.3f} s", flush=True)
         own.stop()
+        with sqlite3.connect(os.path.join(place, "data", "kota.db")) as store:
+            rows, held = store.execute("SELECT count(data), sum(length(data)) FROM history "
+                                       "WHERE locale = 'big' AND rev BETWEEN ? AND ?",
+                                       (since + 1, since + 1000)).fetchone()
+        set_bytes = 4 * 16 * 16 * rows  # what the log holds until the tiles are written
+        print(f"# the edits set {set_bytes} bytes, the history holds {held} of before", flush=True)
+        check(rows == 1000 and held < 0.9 * set_bytes, f"{rows} rows hold {held} bytes")
 
 
 @test("a row says who, when, where and why; also of layers, polygons, restores and deletions")
