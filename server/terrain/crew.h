@@ -8,8 +8,7 @@
 #include "base/pace.h"
 
 /* Ends of the stages of a mesh's build, for pace_stage: shares of its time (mesh_scenes.h). */
-#define STAGE_PIECES 0.2
-#define STAGE_IMAGE 0.3
+#define STAGE_PIECES 0.25
 #define STAGE_FLOORS 0.4
 #define STAGE_CELLS 0.7
 #define STAGE_NODES 0.95

@@ -395,7 +395,7 @@ enum err_code floor_grid_make(struct mesh *mesh, const struct mesh_making *makin
     err->code = ERR_OK;
     if (h->count[MESH_POLYGONS] < GRID_POLYGONS_MAX)
         grid_fill(&work, making, err);
-    if (err->code == ERR_OK && !(blocks_end(out) && floor_grid_lut_make(mesh, out)))
+    if (err->code == ERR_OK && !(blocks_end(out) && floor_grid_lut_make(mesh, out, making->crew)))
         grid_no_memory(mesh, err);
     if (err->code != ERR_OK)
         floor_grid_free(out);

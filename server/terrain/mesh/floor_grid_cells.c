@@ -38,9 +38,9 @@ struct box2 grid_cell_box(const struct box2 *box, uint32_t side, uint32_t column
 /* The nearest; NaN and numbers that do not fit become the nearest that does. */
 static int to_integer(double x, int most)
 {
-    if (!(x > -most))
-        return -most;
-    return x < most ? (int)(x < 0 ? x - 0.5 : x + 0.5) : most;
+    double high = x > -most ? x : -most;
+
+    return (int)lrint(high < most ? high : most); /* no branch: signs are unpredictable */
 }
 
 /*

@@ -232,7 +232,7 @@ enum err_code floor_grid_edit(struct mesh *mesh, const struct mesh *old,
     out->refs = m.refs;
     if (is_little && !m.is_short && out->refs <= refs_max &&
         out->unused_blocks <= out->block_count / 2 + 1024 && blocks_align(out) &&
-        floor_grid_lut_make(mesh, out))
+        floor_grid_lut_make(mesh, out, NULL))
         return err->code = ERR_OK;
     floor_grid_free(out);
     return floor_grid_make(mesh, making, err);

@@ -14,13 +14,17 @@
 #include "terrain/mesh/floor_grid_lut.h"
 
 #include "base/huge.h"
+#include "terrain/crew.h"
 #include "terrain/mesh/floor_mask.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEEPER_MOST 0.01
 #define SQUARES_PER_FLOOR 1.0
+
+enum { PART_SQUARES = 1 << 15 }; /* of a part of the work */
 
 #define SAME_8(x) x, x, x, x, x, x, x, x
 #define DOUBLE_2_52 0x4330000000000000
@@ -70,24 +74,6 @@ static unsigned bits_choose(const struct floor_grid *c, uint64_t floors)
     return bits;
 }
 
-/* Where the square at (x, y) among 2^bits by 2^bits in a cell ends that is `level` bits below the
- * root: *level bits below it. */
-static const struct column_cell *cell_under(const struct floor_grid *c,
-                                            const struct column_cell *cell, uint32_t x, uint32_t y,
-                                            unsigned bits, unsigned *level)
-{
-    while ((cell->count & COLUMN_INNER) && side_bits(cell) <= bits) {
-        unsigned own = side_bits(cell);
-
-        bits -= own;
-        *level += own;
-        cell = &c->cells[cell->first + ((y >> bits) << own) + (x >> bits)];
-        x &= (1u << bits) - 1;
-        y &= (1u << bits) - 1;
-    }
-    return cell;
-}
-
 /* Of a cell that is `level` bits below the root. */
 static uint32_t entry_of(const struct floor_grid *c, const struct column_cell *cell, unsigned level)
 {
@@ -107,6 +93,11 @@ static uint32_t entry_of(const struct floor_grid *c, const struct column_cell *c
     return (uint32_t)at | kind << LUT_KIND_SHIFT | (LUT_FINEST - level) << LUT_UNIT_SHIFT;
 }
 
+static inline float lower(float a, float b)
+{
+    return b < a ? b : a; /* fminf is a call */
+}
+
 /* The least z of the floors below a cell. */
 static float cell_low(const struct mesh *mesh, const struct column_cell *cell)
 {
@@ -115,37 +106,69 @@ static float cell_low(const struct mesh *mesh, const struct column_cell *cell)
 
     if (cell->count & COLUMN_INNER) {
         for (size_t i = 0; i < (size_t)1 << 2 * side_bits(cell); i++)
-            low = fminf(low, cell_low(mesh, &c->cells[cell->first + i]));
+            low = lower(low, cell_low(mesh, &c->cells[cell->first + i]));
         return low;
     }
     for (uint32_t i = 0; i < cell->count; i++) {
         uint32_t polygon = *column_lane(&c->blocks[cell->first], cell->count, i).polygon;
 
-        low = fminf(low, mesh_range(mesh, polygon & COLUMN_POLYGON).min);
+        low = lower(low, mesh_range(mesh, polygon & COLUMN_POLYGON).min);
     }
     return low;
 }
 
-struct lut_square {
-    uint32_t entry;
-    uint8_t low;
+struct lut_work {
+    const struct mesh *mesh;
+    struct floor_grid *grid;
+    unsigned bits;      /* of the squares of a cell of the root */
+    uint32_t part_rows; /* of the root */
 };
 
-static struct lut_square square_at(const struct mesh *mesh, size_t index)
+/* The squares of a cell that is `level` bits below the root: 2^bits by 2^bits from (x, y) on. */
+static void squares_put(const struct lut_work *w, const struct column_cell *cell, uint32_t x,
+                        uint32_t y, unsigned bits, unsigned level)
 {
-    const struct floor_grid *c = &mesh->grid;
-    unsigned bits = COLUMN_PLACE - c->square_shift, level = 0;
-    uint32_t x = (uint32_t)(index % c->stride), y = (uint32_t)(index / c->stride);
-    uint32_t mask = (1u << bits) - 1;
+    struct floor_grid *c = w->grid;
+    uint32_t entry;
+    uint8_t low;
 
-    if (x == c->squares || y == c->squares)
-        return (struct lut_square){floor_grid_holds(mesh) ? 0 : LUT_ELSE, 0};
-    const struct column_cell *cell = &c->cells[(size_t)(y >> bits) * c->side + (x >> bits)];
+    if ((cell->count & COLUMN_INNER) && side_bits(cell) <= bits) {
+        unsigned own = side_bits(cell), rest = bits - own;
 
-    cell = cell_under(c, cell, x & mask, y & mask, bits, &level);
-    return (struct lut_square){
-        entry_of(c, cell, level),
-        (uint8_t)(cell->count > 0 ? floor_low(c, (double)cell_low(mesh, cell)) : 0)};
+        for (uint32_t i = 0; i < 1u << 2 * own; i++)
+            squares_put(w, &c->cells[cell->first + i], x + ((i & ((1u << own) - 1)) << rest),
+                        y + ((i >> own) << rest), rest, level + own);
+        return;
+    }
+    entry = entry_of(c, cell, level);
+    low = (uint8_t)(cell->count > 0 ? floor_low(c, (double)cell_low(w->mesh, cell)) : 0);
+    for (uint32_t row = y; row < y + (1u << bits); row++)
+        for (uint32_t column = x; column < x + (1u << bits); column++) {
+            c->lut[(size_t)row * c->stride + column] = entry;
+            c->lows[(size_t)row * c->stride + column] = low;
+        }
+}
+
+static void rows_work(void *context, size_t part)
+{
+    const struct lut_work *w = context;
+    uint32_t side = w->grid->side, begin = (uint32_t)part * w->part_rows;
+
+    for (uint32_t row = begin; row < begin + w->part_rows && row < side; row++)
+        for (uint32_t column = 0; column < side; column++)
+            squares_put(w, &w->grid->cells[(size_t)row * side + column], column << w->bits,
+                        row << w->bits, w->bits, 0);
+}
+
+/* The row and the column after the last. */
+static void border_put(struct floor_grid *c, uint32_t entry)
+{
+    for (size_t i = 0; i < c->stride; i++) {
+        size_t above = (size_t)c->squares * c->stride + i, beside = i * c->stride + c->squares;
+
+        c->lut[above] = c->lut[beside] = entry;
+        c->lows[above] = c->lows[beside] = 0;
+    }
 }
 
 static void fixed_set(struct floor_grid *c)
@@ -172,9 +195,11 @@ static size_t entry_count(const struct floor_grid *grid)
     return (size_t)grid->stride * grid->stride;
 }
 
-bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid)
+bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid, struct crew *crew)
 {
     unsigned bits = bits_choose(grid, mesh->header->count[MESH_POLYGONS]);
+    struct lut_work work = {mesh, grid, bits, (PART_SQUARES >> bits) / (grid->side + 1) + 1};
+    struct err err = {.code = ERR_OK};
 
     grid->square_shift = COLUMN_PLACE - bits;
     grid->squares = grid->side << bits;
@@ -183,12 +208,9 @@ bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid)
     grid->lows = huge_alloc(entry_count(grid) * sizeof *grid->lows);
     if (grid->lut == NULL || grid->lows == NULL)
         return false;
-    for (size_t i = 0; i < entry_count(grid); i++) {
-        struct lut_square square = square_at(mesh, i);
-
-        grid->lut[i] = square.entry;
-        grid->lows[i] = square.low;
-    }
+    border_put(grid, floor_grid_holds(mesh) ? 0 : LUT_ELSE);
+    crew_run(crew, NULL, rows_work, &work, (grid->side + work.part_rows - 1) / work.part_rows,
+             &err);
     fixed_set(grid);
     return true;
 }
@@ -201,12 +223,13 @@ size_t floor_grid_lut_bytes(const struct floor_grid *grid)
 bool floor_grid_lut_validate(const struct mesh *mesh)
 {
     const struct floor_grid *grid = &mesh->grid;
+    struct floor_grid again = *grid;
+    bool is_good = floor_grid_lut_make(mesh, &again, NULL) &&
+                   again.square_shift == grid->square_shift &&
+                   memcmp(again.lut, grid->lut, entry_count(grid) * sizeof *grid->lut) == 0 &&
+                   memcmp(again.lows, grid->lows, entry_count(grid) * sizeof *grid->lows) == 0;
 
-    for (size_t i = 0; i < entry_count(grid); i++) {
-        struct lut_square square = square_at(mesh, i);
-
-        if (grid->lut[i] != square.entry || grid->lows[i] != square.low)
-            return false;
-    }
-    return true;
+    free(again.lut);
+    free(again.lows);
+    return is_good;
 }

@@ -27,8 +27,9 @@ enum {
 };
 #define LUT_ELSE (LUT_KIND << LUT_KIND_SHIFT)
 
-/* Makes the table of a grid that is otherwise complete; false without memory. O(cells). */
-bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid);
+/* Makes the table of a grid that is otherwise complete; false without memory. O(cells).
+ * crew  NULL: on the caller's thread */
+bool floor_grid_lut_make(const struct mesh *mesh, struct floor_grid *grid, struct crew *crew);
 size_t floor_grid_lut_bytes(const struct floor_grid *grid);
 
 /* Each entry against the cells. */

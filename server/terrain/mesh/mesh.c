@@ -174,32 +174,33 @@ static enum err_code draft_turn(struct draft *draft, const struct polygon_soup *
     return draft_make(draft, soup, options, err);
 }
 
-/* What needs nothing but the polygons, and has no parts. */
-struct first_work {
+/* The content hash, which one thread takes, beside all else that is made of an image. */
+struct finish {
     void *image;
     struct mesh *mesh;
-    struct crew *crew;
-    struct err *err;
+    const struct mesh_options *options;
+    struct err *err; /* of the structures */
 };
 
-enum { SEAL, SAME, FIRST_WORKS };
+enum { SEAL, STRUCTURES, FINISHES };
 
-static void first_work(void *context, size_t part)
+static void finish_work(void *context, size_t part)
 {
-    const struct first_work *w = context;
+    const struct finish *f = context;
+    struct mesh_making making = {f->options->crew, f->options->pace};
 
     if (part == SEAL) {
-        mesh_image_seal(w->image);
-        memcpy(w->mesh->content, w->mesh->header->content, sizeof w->mesh->content);
-    } else {
-        mesh_same_make(w->mesh, w->crew, w->err);
+        mesh_image_seal(f->image);
+        memcpy(f->mesh->content, f->mesh->header->content, sizeof f->mesh->content);
+    } else if (pace_step(making.pace, PACE_UNITS, f->err) == ERR_OK &&
+               mesh_same_make(f->mesh, making.crew, f->err) == ERR_OK) {
+        mesh_structures_make(f->mesh, &making, f->options->without_rays, f->err);
     }
 }
 
 static struct mesh *draft_image(struct draft *draft, const struct mesh_options *options,
                                 struct err *err)
 {
-    struct mesh_making making = {options->crew, options->pace};
     void *image = mesh_image_make(&draft->header, &draft->set, err);
 
     if (image == NULL)
@@ -211,14 +212,12 @@ static struct mesh *draft_image(struct draft *draft, const struct mesh_options *
         free(image);
         return NULL;
     }
-    struct err same_err = {.code = ERR_OK};
-    struct first_work work = {image, mesh, options->crew, &same_err};
+    struct finish finish = {image, mesh, options, err};
+    struct err none = {.code = ERR_OK}; /* the pace is of the structures' thread */
 
-    pace_stage(options->pace, STAGE_IMAGE);
-    if (pace_step(options->pace, PACE_UNITS, err) ||
-        crew_run(options->crew, options->pace, first_work, &work, FIRST_WORKS, err) ||
-        (same_err.code && (*err = same_err, true)) ||
-        mesh_structures_make(mesh, &making, options->without_rays, err)) {
+    err->code = ERR_OK;
+    crew_run(options->crew, NULL, finish_work, &finish, FINISHES, &none);
+    if (err->code) {
         mesh_unref(mesh);
         return NULL;
     }
