@@ -7,7 +7,8 @@ gigabit a second. The medians of the rounds' 99th percentiles are compared. Floo
 processes of the same machine, where the flood would be elsewhere. So the one that measures and the daemon's loops
 are scheduled before it (SCHED_RR; without that right a wait for the kernel's tick, 4 ms, is in each figure), and the
 flood sends and receives 32 KiB a system call: the kernel preempts none, and one that copies 4 MB over loopback
-lasts milliseconds. How long the one that measures has itself waited for a core is printed, too: that is no time of
+lasts milliseconds. Processors are kept awake in all rounds by loops of the idle priority (SCHED_IDLE): one that
+sleeps takes up to milliseconds to wake, which the quiet rounds alone would have. How long the one that measures has itself waited for a core is printed, too: that is no time of
 the daemon's.
 
     python3 tests/bench/bench_shares.py
@@ -26,7 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from daemon import Daemon  # noqa: E402
 from rows import row_most  # noqa: E402
 
-ROUND_SECONDS, ROUNDS, RATE, FLOODERS, SIDE = 2.0, 5, 100, 8, 1024
+ROUND_SECONDS, ROUNDS, RATE, FLOODERS, SIDE = 3.0, 5, 400, 8, 1024
 NETWORKS = {"": None, " over 1 Gbit/s": 125e6}  # bytes a second
 ASKED = 2.0
 CALL_BYTES = 32 * 1024  # of the system calls of the flood
@@ -63,6 +64,12 @@ def go_first(daemon):
                 os.sched_setscheduler(thread, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
         print("bench_shares: no right to real-time scheduling; waits for a core are in the figures")
+
+
+def keep_awake():
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    while True:
+        pass
 
 
 def flood(port, number, stop, rate, sent):
@@ -128,6 +135,9 @@ def main():
             daemon.put(f"/v1/locales/land/layers/g?cols={SIDE}&rows={SIDE}&spacing=1,1",
                        struct.pack(f"<{SIDE * SIDE}f", *(random.random() for _ in range(SIDE * SIDE))),
                        media="application/vnd.kota.f32", headers=key)
+            awake = [multiprocessing.Process(target=keep_awake, daemon=True) for _ in range(os.cpu_count())]
+            for process in awake:
+                process.start()
             go_first(daemon)
             rates = {network: [] for network in NETWORKS}
             quiet, flooded = ({(name, network): [] for name in asks for network in NETWORKS}
