@@ -77,8 +77,12 @@ def wanted(x=16, y=16, bodies=(), **more):
 
 
 def make(daemon, locale, *args, **named):
-    """A patch's address."""
-    answer = daemon.post(f"/v1/locales/{locale}/patches", wanted(*args, **named))
+    """A patch's address. On a busy machine a pool takes longer than the 10 s that a request waits for it."""
+    deadline = time.monotonic() + HANG_S
+    while True:
+        answer = daemon.post(f"/v1/locales/{locale}/patches", wanted(*args, **named))
+        if b"granules is being made" not in answer.body or time.monotonic() > deadline:
+            break
     check(answer.status == 201, f"no patch: {answer}")
     place = answer.headers.get("location", "")
     check(re.fullmatch(rf"/v1/locales/{locale}/patches/\d+", place), f"Location {place!r}")

@@ -70,7 +70,7 @@ export class Kota {
         after?: number;
         limit?: number;
     }): Promise<any>;
-    /** @param {ReadOptions} [options] @returns {Promise<any>} counters and gauges */
+    /** @param {ReadOptions} [options] @returns {Promise<any>} counters, gauges, `builds` of meshes */
     stats(options?: ReadOptions): Promise<any>;
     /** @param {ReadOptions} [options] @returns {Promise<any>} the contract, OpenAPI 3.1 */
     openapi(options?: ReadOptions): Promise<any>;
