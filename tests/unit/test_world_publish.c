@@ -190,12 +190,12 @@ static void another_triangulation_wraps_every_field(void **state)
 static void limits_refuse_and_name_themselves(void **state)
 {
     struct world_limits limits = world_limits_default;
+    const struct world_snapshot *snapshot;
     struct world *world;
     struct err err;
 
     (void)state;
     limits.locales_max = 2;
-    limits.bytes_max = 6000; /* one small field and its locale */
     world = make_world(1, &limits);
     assert_int_equal(put_locale(world, "a", &err), ERR_OK);
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
@@ -203,8 +203,12 @@ static void limits_refuse_and_name_themselves(void **state)
     assert_true(err.has_limit && err.limit == 2 && err.got == 3);
     assert_int_equal(put_locale(world, "b", &err), ERR_OK);
     assert_int_equal(put_layer(world, "a", "ground", 1, &err), ERR_OK);
+    snapshot = world_pin(world, 0);
+    limits.bytes_max = snapshot->memory_bytes + 100;
+    world_unpin(world, 0, snapshot);
+    world_set_limits(world, &limits);
     assert_int_equal(put_layer(world, "a", "more", 1, &err), ERR_WORLD_FULL);
-    assert_true(err.has_limit && err.limit == 6000 && err.got > 6000);
+    assert_true(err.has_limit && err.limit == limits.bytes_max && err.got > limits.bytes_max);
     assert_int_equal(put_layer(world, "a", "ground", 2, &err), ERR_OK);
     assert_valid(world);
     world_destroy(world);
