@@ -1,7 +1,8 @@
-"""What a call of libkota costs the caller's processor: over TCP, over a Unix socket, and in an older build.
+"""What a call of libkota costs the caller's processor: over TCP, over a Unix socket, beside libcurl alone
+(curl_calls.c sends the same bytes and drops the answers), and in an older build.
 
-The program (library_calls.c) is the same for all; rounds are interleaved, and each figure is the least
-of its rounds, since other work on the machine only adds. KOTA_OLD_LIB names the folder of an older
+The program (library_calls.c) is the same for all libkotas; rounds are interleaved, and each figure is the
+least of its rounds, since other work on the machine only adds. KOTA_OLD_LIB names the folder of an older
 libkota.so.0 (build/release/lib of that tree); without it those rows are left out.
 
 Called by `make bench`.
@@ -30,23 +31,30 @@ def cost_us(program, library, url, what):
     return float(done.stdout)
 
 
+def compiled(folder, name, *flags):
+    program = os.path.join(folder, name)
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", program, os.path.join(HERE, name + ".c"), *flags],
+                   check=True)
+    return program
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="kota-bench-")
-    program, path = os.path.join(folder, "library_calls"), os.path.join(folder, "kota.sock")
-    library = os.path.join(BIN_DIR, "lib")
-    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", program, os.path.join(HERE, "library_calls.c"),
-                    "-I", os.path.join(ROOT, "client", "lib"), "-L", library, "-lkota"], check=True)
+    library, path = os.path.join(BIN_DIR, "lib"), os.path.join(folder, "kota.sock")
+    kota = compiled(folder, "library_calls", "-I", os.path.join(ROOT, "client", "lib"), "-L", library, "-lkota")
+    curl = compiled(folder, "curl_calls", "-lcurl")
     field = Terrain(256, 256, [[(c * r) % 17 for c in range(256)] for r in range(256)])
     with Daemon("--listen", f"unix:{path}", "--loops", "1") as daemon:
         daemon.ok("PUT", "/v1/locales/land", {}, status=201)
         daemon.ok("PUT", f"/v1/locales/land/layers/ground?{field.query()}", field.body(), status=201, media=F32)
-        ways = {"tcp": (library, daemon.url), "unix": (library, f"unix:{path}")}
+        ways = {"tcp": (kota, library, daemon.url), "unix": (kota, library, f"unix:{path}"),
+                "curl": (curl, library, daemon.url)}
         if OLD:
-            ways["old"] = (OLD, daemon.url)
+            ways["old"] = (kota, OLD, daemon.url)
         least = {}
         for _ in range(ROUNDS):
             for what in CALLS:
-                for way, (from_, url) in ways.items():
+                for way, (program, from_, url) in ways.items():
                     us = cost_us(program, from_, url, what)
                     least[way, what] = min(us, least.get((way, what), us))
     for what, text, most in (("one", "one height", 1.5), ("batch", "a binary batch of 10,000", 1.1)):
@@ -54,6 +62,8 @@ def main():
             return f"{least[way, what]:.1f} µs a call, {least[peer, what]:.1f} µs"
         row_most(SECTION, f"processor time of {text}, a Unix socket", "TCP", least["unix", what] / least["tcp", what],
                  1, note("unix", "tcp"))
+        row_most(SECTION, f"processor time of {text}", "libcurl alone", least["tcp", what] / least["curl", what], 0,
+                 note("tcp", "curl"))
         if OLD:
             row_most(SECTION, f"processor time of {text}", "an older libkota", least["tcp", what] / least["old", what],
                      most, note("tcp", "old"))
