@@ -89,8 +89,8 @@ def compare_surface(on, place, found):
     check(compared >= 1, "no sample is covered by granules")
 
 
-def a_drop(on):
-    place = make(on, "land", bodies=[body()], seed=5)
+def a_drop(on, **patch):
+    place = make(on, "land", bodies=[body()], seed=5, **patch)
     until(on, place, "active")
     step, before, _ = granules(on, place)
     count = on.ok("GET", place)["granules"]
@@ -130,7 +130,7 @@ def _():
     except Failure as failure:
         raise Skip(f"no daemon with --gpu software: {str(failure)[:200]}") from None
     with gl:
-        a_drop(gl)
+        a_drop(gl, size=[4, 4], depth=1.8)
 
 
 @test("while granules fall every step that was told is exact, and readers at once get one value")

@@ -17,7 +17,7 @@ from fields import put_terrain
 from images import read_png
 from sand import (ENDED, QUICK, CPU, RESTING, body, box, changed, check_ledger, check_patch,
                   drop, heights, land, make, remove_body, revision, second, start, until, wanted)
-from tap import HANG_S, Skip, case, check, equal, run, test
+from tap import HANG_S, Skip, case, check, equal, rest, run, test
 
 # ---- no device -----------------------------------------------------
 
@@ -372,7 +372,7 @@ def _():
         check_numbers(daemon, patch)
 
 
-@test("a body is removed on Mesa's software renderer, too")
+@rest("a body is removed on Mesa's software renderer, too")
 def _():
     with software(*RESTING) as daemon:
         remove_body(daemon, "land", is_stacked=False, **SMALL)

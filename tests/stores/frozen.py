@@ -103,6 +103,8 @@ def ask(daemon, entry):
 def same(got, want, where, loose=0.0):
     """Numbers to the bit, or within `loose` · max(1, |number|). An answer may have new members; none
     that was frozen may be missing."""
+    if repr(got) == repr(want):  # which names a float's every bit, and most answers are equal
+        return
     if isinstance(want, dict):
         check(isinstance(got, dict), f"{where}: got {got!r}, frozen {want!r}")
         for name, value in want.items():
