@@ -16,6 +16,9 @@
  * force tells if the point is within that distance of an edge or of a surface, seen from above;
  * anything else is a failure.
  *
+ * Builds are told beside: each contestant's BUILDS times in turns, the least of each, by processor
+ * time of the one thread that builds.
+ *
  * The shared data gives the terrains; one more is always made here, by a formula: hills with ponds
  * left out, a road over them, a bridge, upright trees; and those of mesh_scenes.h.
  */
@@ -31,7 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 1 << 15, ROUNDS = 11, LISTS = 2, BATCH = 256, WARM = 5 };
+enum { POINTS = 1 << 15, ROUNDS = 11, LISTS = 2, BATCH = 256, WARM = 5, BUILDS = 7 };
 
 /* The last is the judge of the others' answers. */
 enum { BULLET, EMBREE, QOTA_BATCH, QOTA_WHOLE, QOTA, CONTESTANTS };
@@ -149,8 +152,8 @@ struct contestant {
     const char *package; /* of a peer */
     void (*floors)(const void *scene, const float *points, size_t count, float *heights);
     void (*destroy)(void *scene);
-    void *scene; /* NULL: absent */
-    double build_s;
+    void *scene;    /* NULL: absent */
+    double build_s; /* the least */
     bool is_tree;
     struct bench_time times[LISTS];
     float *heights; /* [POINTS] */
@@ -217,6 +220,11 @@ static void qota_destroy(void *scene)
     mesh_unref(scene);
 }
 
+static void build_took(struct contestant *c, double seconds)
+{
+    c->build_s = c->build_s == 0 || seconds < c->build_s ? seconds : c->build_s;
+}
+
 static void qota_create(struct contestant *c, struct terrain *terrain)
 {
     struct polygon_soup view = soup_view(&terrain->soup);
@@ -231,7 +239,7 @@ static void qota_create(struct contestant *c, struct terrain *terrain)
     c->is_tree = true;
     c->destroy = qota_destroy;
     c->scene = mesh_create(&view, &options, &import, &err);
-    c->build_s = bench_thread_s() - start;
+    build_took(c, bench_thread_s() - start);
     if (c->scene == NULL)
         fail(err.msg);
     terrain->dropped = import.dropped;
@@ -260,9 +268,22 @@ static void peer_create(struct contestant *c, const struct terrain *terrain,
     double start = bench_thread_s();
 
     c->scene = peer->create(&terrain->triangles);
-    c->build_s = bench_thread_s() - start;
+    build_took(c, bench_thread_s() - start);
     if (c->scene == NULL)
         fail("a peer does not take the triangles");
+}
+
+/* Each several times in turns; the last scenes stay. */
+static void scenes_create(struct contestant *c, struct terrain *t)
+{
+    for (int i = 0; i < BUILDS; i++) {
+        for (int k = 0; k < CONTESTANTS; k++)
+            if (c[k].scene != NULL)
+                c[k].destroy(c[k].scene);
+        peer_create(&c[BULLET], t, &peer_bullet, "Bullet", "libbullet-dev or g++");
+        peer_create(&c[EMBREE], t, &peer_embree, "Embree", "libembree-dev");
+        qota_create(&c[QOTA], t);
+    }
 }
 
 static void terrain_prepare(struct terrain *t)
@@ -479,6 +500,17 @@ static void rows_print(const struct contestant *c, const char *terrain)
             }
 }
 
+static void build_row_print(const struct contestant *c, const char *terrain)
+{
+    char work[128], note[128];
+
+    if (c[EMBREE].scene == NULL)
+        return;
+    snprintf(work, sizeof work, "build, %s", terrain);
+    snprintf(note, sizeof note, "%.1f and %.1f ms", 1e3 * c[QOTA].build_s, 1e3 * c[EMBREE].build_s);
+    bench_row_most("contact", work, c[EMBREE].name, c[QOTA].build_s / c[EMBREE].build_s, 3, note);
+}
+
 /* True when all answers agree. */
 static bool terrain_race(struct terrain *t, const char *name)
 {
@@ -488,9 +520,7 @@ static bool terrain_race(struct terrain *t, const char *name)
     bool is_good = true;
 
     terrain_prepare(t);
-    peer_create(&c[BULLET], t, &peer_bullet, "Bullet", "libbullet-dev or g++");
-    peer_create(&c[EMBREE], t, &peer_embree, "Embree", "libembree-dev");
-    qota_create(&c[QOTA], t);
+    scenes_create(c, t);
     qota_again(&c[QOTA_BATCH], &c[QOTA], "  a batch", qota_batches);
     qota_again(&c[QOTA_WHOLE], &c[QOTA], "  with normal", qota_contacts);
     for (int list = 0; list < LISTS; list++)
@@ -503,6 +533,7 @@ static bool terrain_race(struct terrain *t, const char *name)
     race(t, c, points, agreement);
     table_print(c, agreement);
     rows_print(c, name);
+    build_row_print(c, name);
     for (int k = 0; k < CONTESTANTS; k++) {
         is_good &= agreement[k].wrong == 0;
         if (c[k].scene != NULL)
