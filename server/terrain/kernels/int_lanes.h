@@ -13,6 +13,7 @@
 typedef LANES_OF(unsigned long long, 16) u64x2;
 typedef LANES_OF(int8_t, 16) i8x16;
 typedef LANES_OF(int16_t, 16) i16x8;
+typedef LANES_OF(uint16_t, 16) u16x8;
 typedef LANES_OF(uint32_t, 32) u32x8;
 
 /* ---- 2 x 64 bits ----------------------------------------------------------------------------- */
@@ -62,6 +63,16 @@ LANES_INLINE uint64_t u64x2_sum(u64x2 a)
     return (a + __builtin_shufflevector(a, a, 1, 0))[0];
 }
 
+/* Of numbers that an int32_t holds the nearest, of two the even one; two zeros after them. */
+LANES_INLINE i32x4 f64x2_rounded(f64x2 a)
+{
+#ifdef __SSE2__
+    return (i32x4)_mm_cvtpd_epi32(a);
+#else
+    return (i32x4){(int32_t)__builtin_rint(a[0]), (int32_t)__builtin_rint(a[1]), 0, 0};
+#endif
+}
+
 /* ---- 16 x 8 bits and 8 x 16 bits ------------------------------------------------------------- */
 
 LANES_INLINE i8x16 i8x16_load(const void *from)
@@ -88,6 +99,23 @@ LANES_INLINE unsigned i8x16_signs(i8x16 a)
     u64x2 bits = ((u64x2)a >> 7 & ones) * 0x0102040810204080 >> 56;
 
     return (unsigned)(bits[0] | bits[1] << 8);
+#endif
+}
+LANES_INLINE i16x8 i16x8_all(int16_t a)
+{
+    return (i16x8){a, a, a, a, a, a, a, a};
+}
+/* Bit i: lane i of a is less than that of `than`; bit 8 + i: that of b is. */
+LANES_INLINE unsigned i16x8_less(i16x8 a, i16x8 b, i16x8 than)
+{
+#ifdef __SSE2__
+    return i8x16_signs((i8x16)_mm_packs_epi16((__m128i)(a < than), (__m128i)(b < than)));
+#else
+    unsigned out = 0;
+
+    for (unsigned i = 0; i < 8; i++)
+        out |= (unsigned)(a[i] < than[i]) << i | (unsigned)(b[i] < than[i]) << (8 + i);
+    return out;
 #endif
 }
 
@@ -151,10 +179,6 @@ struct byte_pairs {
     i16x8 first, second;
 };
 
-LANES_INLINE i16x8 i16x8_all(int16_t a)
-{
-    return (i16x8){a, a, a, a, a, a, a, a};
-}
 LANES_INLINE i16x8 i16x8_min(i16x8 a, i16x8 b)
 {
 #ifdef __SSE2__

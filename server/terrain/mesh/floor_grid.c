@@ -121,13 +121,14 @@ static void pairs_work(void *context, size_t chunk)
 {
     struct root_work *w = context;
     struct grid_pairs *pairs = &w->chunks[chunk].pairs;
+    struct grid_net net = grid_net_of(&w->box, w->side, w->mesh->header->near);
     bool is_good = true;
 
     pairs->count = 0;
     pairs->tests = 0;
     for (uint32_t i = (uint32_t)chunk * CHUNK; i < chunk_end(w, chunk) && is_good; i++)
         if (grid_is_floor(w->mesh, i))
-            is_good = grid_pairs_add(pairs, w->mesh, &w->box, w->side, i);
+            is_good = grid_pairs_add(pairs, w->mesh, &net, i);
 }
 
 static void strip_work(void *context, size_t strip)

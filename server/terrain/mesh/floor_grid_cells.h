@@ -14,7 +14,7 @@ enum {
     GRID_REFS_PER_FLOOR = 4,
     GRID_REFS_FREE = 1 << 16,
     GRID_TESTS_MOST = 64, /* a floor, to find the cells that it reaches into */
-    OUTLINE_EDGES = 8
+    OUTLINE_GROUPS = 2    /* of four edges each */
 };
 
 #define GRID_CELL_NEARS 262144.0 /* no cell is narrower */
@@ -51,16 +51,23 @@ struct grid_pair {
     uint32_t cell, polygon;
 };
 
-/* From (x, y) on, counter-clockwise. */
-struct outline_edge {
-    double x, y, dx, dy;
+/* Four edges by pairs, each from (x, y) on, counter-clockwise. */
+struct outline_edges {
+    f64x2 x[2], y[2], dx[2], dy[2];
 };
 
 /* A polygon's box and edges. */
 struct outline {
-    struct box2 box;
+    f64x2 low, high;
     struct face face;
-    struct outline_edge edges[OUTLINE_EDGES]; /* the first */
+    struct outline_edges edges[OUTLINE_GROUPS]; /* the first */
+};
+
+/* A grid of a mesh, seen by its polygons. */
+struct grid_net {
+    f64x2 low, width, scale; /* of its box; of a cell; cells a metre */
+    uint32_t side;
+    double near;
 };
 
 /* The cells of a grid that a box may reach into. */
@@ -89,7 +96,8 @@ static inline enum err_code grid_no_memory(const struct mesh *mesh, struct err *
 }
 
 struct box2 grid_cell_box(const struct box2 *box, uint32_t side, uint32_t column, uint32_t row);
-struct cell_range grid_cells_of(const struct box2 *grid, uint32_t side, const struct box2 *own);
+struct grid_net grid_net_of(const struct box2 *box, uint32_t side, double near);
+struct cell_range grid_cells_of(const struct grid_net *net, const struct box2 *own);
 
 void outline_set(struct outline *o, const struct mesh *mesh, uint32_t polygon);
 
@@ -108,8 +116,8 @@ void grid_blocks_set(struct column_block *block, const struct grid_maker *m, con
                      uint32_t count, const struct box2 *box);
 
 /* False: more than `most`, or too many tests (slivers in large boxes), or no memory. */
-bool grid_pairs_add(struct grid_pairs *pairs, const struct mesh *mesh, const struct box2 *box,
-                    uint32_t side, uint32_t polygon);
+bool grid_pairs_add(struct grid_pairs *pairs, const struct mesh *mesh, const struct grid_net *net,
+                    uint32_t polygon);
 
 /*
  * The lists of cells from pairs, by a counting sort: starts[cells + 1], zero at first. Count all

@@ -167,10 +167,11 @@ static bool changed_cells(const struct grid_maker *m, const struct floor_grid_ch
 {
     const struct floor_grid *grid = m->grid;
     const struct box2 box = {grid->x_min, grid->y_min, grid->x_max, grid->y_max};
+    struct grid_net net = grid_net_of(&box, grid->side, m->mesh->header->near);
     uint32_t polygons = (uint32_t)m->mesh->header->count[MESH_POLYGONS];
 
     for (size_t i = 0; i < change->gone_count; i++) {
-        struct cell_range range = grid_cells_of(&box, grid->side, &change->gone[i]);
+        struct cell_range range = grid_cells_of(&net, &change->gone[i]);
         size_t cells = (size_t)(range.row1 - range.row0 + 1) * (range.column1 - range.column0 + 1);
 
         if (pairs->count + cells > pairs->most ||
@@ -183,7 +184,7 @@ static bool changed_cells(const struct grid_maker *m, const struct floor_grid_ch
                     (struct grid_pair){row * grid->side + column, COLUMN_NONE};
     }
     for (uint32_t i = change->first_added; i < polygons; i++)
-        if (grid_is_floor(m->mesh, i) && !grid_pairs_add(pairs, m->mesh, &box, grid->side, i))
+        if (grid_is_floor(m->mesh, i) && !grid_pairs_add(pairs, m->mesh, &net, i))
             return false;
     return true;
 }

@@ -64,10 +64,11 @@ static bool cells_are_right(const struct grid_maker *m, struct grid_pairs *pairs
 {
     const struct floor_grid *c = m->grid;
     const struct box2 box = {c->x_min, c->y_min, c->x_max, c->y_max};
+    struct grid_net net = grid_net_of(&box, c->side, m->mesh->header->near);
     bool is_right = true;
 
     for (uint32_t i = 0; i < m->mesh->header->count[MESH_POLYGONS]; i++)
-        if (grid_is_floor(m->mesh, i) && !grid_pairs_add(pairs, m->mesh, &box, c->side, i))
+        if (grid_is_floor(m->mesh, i) && !grid_pairs_add(pairs, m->mesh, &net, i))
             return false;
     grid_lists_count(pairs, starts);
     grid_lists_sum(starts, (size_t)c->side * c->side);

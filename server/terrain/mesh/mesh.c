@@ -355,13 +355,10 @@ struct vec3 mesh_space_gravity(struct mesh_space space, struct vec3 point)
     return space.is_outward ? vec3_unit(out) : vec3_opposite(vec3_unit(out));
 }
 
-struct z_range mesh_range(const struct mesh *mesh, uint32_t polygon)
+struct z_range mesh_range_of_corners(const struct mesh *mesh, uint32_t polygon)
 {
-    struct face face;
+    struct face face = mesh_face(mesh, polygon);
 
-    if (mesh->ranges)
-        return mesh->ranges[polygon];
-    face = mesh_face(mesh, polygon);
     return convex_part_range(&face, &mesh->polygons[polygon], mesh->header->slack);
 }
 

@@ -219,8 +219,13 @@ static inline uint32_t mesh_source(const struct mesh *mesh, uint32_t polygon)
     return mesh->sources ? mesh->sources[polygon] : polygon;
 }
 
+struct z_range mesh_range_of_corners(const struct mesh *mesh, uint32_t polygon);
+
 /* What the heights of its answers are between. */
-struct z_range mesh_range(const struct mesh *mesh, uint32_t polygon);
+static inline struct z_range mesh_range(const struct mesh *mesh, uint32_t polygon)
+{
+    return mesh->ranges ? mesh->ranges[polygon] : mesh_range_of_corners(mesh, polygon);
+}
 
 static inline double line_value(const struct mesh_line *l, double x, double y)
 {

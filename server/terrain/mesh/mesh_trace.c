@@ -69,7 +69,8 @@ struct leaves {
 
 static void leaves_add(struct leaves *leaves, const struct place *place)
 {
-    struct cell_range in = grid_cells_of(&place->box, place->side, &leaves->wanted);
+    struct grid_net net = grid_net_of(&place->box, place->side, 0);
+    struct cell_range in = grid_cells_of(&net, &leaves->wanted);
 
     for (uint32_t row = in.row0; row <= in.row1; row++)
         for (uint32_t column = in.column0; column <= in.column1; column++) {
