@@ -63,7 +63,8 @@ enum err_code store_drop_logged(struct store *store,
                                                 const struct row_cache_pending *row),
                                 const void *context, struct err *err)
 {
-    static const char sql[] = "UPDATE edit SET codec = NULL, data = NULL, "
+    /* to set the key makes SQLite delete and insert the row, so that pages are joined and freed */
+    static const char sql[] = "UPDATE edit SET sequence = ?1, codec = NULL, data = NULL, "
                               "data_crc = row_crc(?1, NULL, NULL) WHERE sequence = ?1";
     struct row_cache *cache = &store->cache;
     size_t kept = 0;

@@ -36,7 +36,11 @@ enum {
     RETRY_MS = 2000
 };
 #define COMMIT_BYTES_MAX ((uint64_t)64 << 20)
+/* Of samples in the log. Tiles are written when these have as many bytes as the tiles, so that the
+ * log's pages are used again while edits go on; tiles are at most half of the bytes written. */
+#define BEHIND_BYTES_MIN ((uint64_t)1 << 20)
 #define BEHIND_BYTES_MAX ((uint64_t)64 << 20)
+#define TILE_BYTES (sizeof(float) * 257 * 257)
 #define BEHIND_EDITS_MAX 4096u
 
 static void load_run(struct world *world, struct change_group *group)
@@ -78,7 +82,8 @@ static bool is_far_behind(const struct world *world)
     if (!world->store || world->is_store_broken)
         return false;
     store_behind(world->store, &behind);
-    return behind.log_bytes > BEHIND_BYTES_MAX || behind.edits > BEHIND_EDITS_MAX;
+    return behind.log_bytes > BEHIND_BYTES_MAX || behind.edits > BEHIND_EDITS_MAX ||
+           (behind.log_bytes > BEHIND_BYTES_MIN && behind.log_bytes > behind.tiles * TILE_BYTES);
 }
 
 static enum err_code materialise(struct world *world)
