@@ -6,7 +6,8 @@
  * To revert one author's edits needs both, long after. Approach: a row a revision in a table of its
  * own, written in the transaction of the edit, with the samples before, compressed. A table sorted
  * by locale and revision: a commit touches one more page, and rows are read in order without an
- * index.
+ * index. Samples that are long for a page of it are in a table of their own, and the row has their
+ * number: in a table sorted by a key, SQLite puts all beyond a quarter page on overflow pages.
  *
  * Invariant: the rows of a locale are those of its last revisions, without a gap. Where a revision
  * has none (a store of an older build, a bound of 0 for a while, a shared log) the history begins
@@ -33,7 +34,15 @@ enum {
     SAMPLES_MAX = 1 << 28
 }; /* of one row; more, or far too many for the bound, are not
                                          held */
-#define ROW_SIZE "length(author) + length(note) + coalesce(length(data), 0) + 128"
+/* Bytes of samples; with more, a row may exceed a quarter of a page and get an overflow page. */
+enum { IN_ROW_MAX = 3500 };
+
+/* The samples of a row of history, which may be in history_data, and their length. */
+#define LONG(what) "(SELECT " what " FROM history_data AS long WHERE long.number = history.data)"
+#define DATA "iif(typeof(data) = 'integer', " LONG("long.data") ", data)"
+#define DATA_LENGTH "iif(typeof(data) = 'integer', " LONG("length(long.data)") ", length(data))"
+#define DATA_IS_GOOD "data_crc = row_crc(locale, rev, codec, " DATA ")"
+#define ROW_SIZE "length(author) + length(note) + coalesce(" DATA_LENGTH ", 0) + 128"
 #define CHECKED "locale, rev, time, kind, layer, source, author, note, is_birth, rect"
 
 _Static_assert(ROW_BYTES == 128, "as in ROW_SIZE");
@@ -90,19 +99,25 @@ static enum err_code insert(struct store *store, const char *locale, const struc
                             const struct store_packed_past *packed, struct err *err)
 {
     const struct sql_value none = {.of = SQL_NULL};
-    const bool has_data = packed->data != NULL;
+    const bool has_data = packed->data != NULL, is_long = has_data && packed->length > IN_ROW_MAX;
 
+    if (is_long && store_exec(store, "INSERT INTO history_data VALUES (NULL, ?1)",
+                              SQL_VALUES(sql_blob(packed->data, packed->length)),
+                              "cannot write the history", err))
+        return err->code;
     return store_exec(
         store,
         "INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10), row_crc(?1, ?2, ?11, ?12), ?11, ?12)",
+        "row_crc(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10), row_crc(?1, ?2, ?11, ?12), ?11, "
+        "coalesce(?13, ?12))",
         SQL_VALUES(sql_text(locale), sql_integer(past->revision),
                    sql_integer((uint64_t)past->time_ms), sql_integer((uint64_t)past->kind),
                    sql_text(past->layer), sql_text(past->source), sql_text(past->author),
                    sql_text(past->note), sql_integer(past->is_birth),
                    past->has_rect ? sql_blob(&past->rect, sizeof past->rect) : none,
                    has_data ? sql_integer((uint64_t)packed->codec) : none,
-                   has_data ? sql_blob(packed->data, packed->length) : none),
+                   has_data ? sql_blob(packed->data, packed->length) : none,
+                   is_long ? sql_integer((uint64_t)sqlite3_last_insert_rowid(store->db)) : none),
         "cannot write the history", err);
 }
 
@@ -150,6 +165,21 @@ static enum err_code find_cut(struct store *store, const struct row_cache_locale
                : store_write_error(store, rc, "the history cannot be read", err);
 }
 
+/* Removes the rows of a locale up to a revision. */
+static enum err_code remove_rows(struct store *store, const char *locale, uint64_t upto,
+                                 struct err *err)
+{
+    static const char what[] = "cannot shorten the history";
+    const struct sql_value *of = SQL_VALUES(sql_text(locale), sql_integer(upto));
+
+    if (store_exec(store,
+                   "DELETE FROM history_data WHERE number IN (SELECT data FROM history "
+                   "WHERE locale = ?1 AND rev <= ?2 AND typeof(data) = 'integer')",
+                   of, what, err))
+        return err->code;
+    return store_exec(store, "DELETE FROM history WHERE locale = ?1 AND rev <= ?2", of, what, err);
+}
+
 static enum err_code trim(struct store *store, struct row_cache_locale *locale, struct err *err)
 {
     uint64_t cut = 0, bytes = 0;
@@ -159,9 +189,7 @@ static enum err_code trim(struct store *store, struct row_cache_locale *locale, 
     if (find_cut(store, locale, &cut, &bytes, err))
         return err->code;
     locale->history_bytes -= bytes < locale->history_bytes ? bytes : locale->history_bytes;
-    return store_exec(store, "DELETE FROM history WHERE locale = ?1 AND rev <= ?2",
-                      SQL_VALUES(sql_text(locale->row.id), sql_integer(cut)),
-                      "cannot shorten the history", err);
+    return remove_rows(store, locale->row.id, cut, err);
 }
 
 enum err_code history_drop_locale(struct store *store, const char *locale, struct err *err)
@@ -174,8 +202,7 @@ enum err_code history_drop_locale(struct store *store, const char *locale, struc
         cached->has_history = true;
         cached->history_last = cached->history_bytes = 0;
     }
-    return store_exec(store, "DELETE FROM history WHERE locale = ?1", SQL_VALUES(sql_text(locale)),
-                      "cannot remove a history", err);
+    return remove_rows(store, locale, INT64_MAX, err);
 }
 
 static enum err_code put(struct store *store, struct row_cache_locale *locale,
@@ -349,16 +376,14 @@ static enum err_code read_rows(struct store *store, sqlite3 *db,
 {
     const uint64_t after = question->after > INT64_MAX ? INT64_MAX : question->after;
     const uint64_t upto = question->upto > INT64_MAX ? INT64_MAX : question->upto;
-    char sql[512];
+    char sql[1024];
     struct rows rows;
     int rc;
 
     snprintf(sql, sizeof sql,
              "SELECT " PAST_COLUMNS "%s FROM history WHERE locale = ?1 AND rev > ?2 AND rev <= ?3 "
              "ORDER BY rev%s",
-             question->wants_before || question->wants_packed
-                 ? ", data_crc = row_crc(locale, rev, codec, data), data"
-                 : "",
+             question->wants_before || question->wants_packed ? ", " DATA_IS_GOOD ", " DATA : "",
              question->is_newest_first ? " DESC" : "");
     rows = rows_open(db, sql,
                      SQL_VALUES(sql_text(question->locale), sql_integer(after), sql_integer(upto)));
@@ -438,12 +463,25 @@ static void check_row(struct store *store, sqlite3_stmt *row, struct checked *at
     report(context, message);
 }
 
+/* Each row of history_data is of a row of history. */
+static void check_long(struct store *store, void (*report)(void *context, const char *message),
+                       void *context)
+{
+    struct rows rows = rows_open(store->db,
+                                 "SELECT 1 FROM history_data WHERE number NOT IN (SELECT data "
+                                 "FROM history WHERE typeof(data) = 'integer') LIMIT 1",
+                                 NULL);
+
+    if (rows_next(&rows) || rows.rc != SQLITE_DONE)
+        report(context, "table history_data has samples that no row of the history has");
+    rows_close(&rows);
+}
+
 enum err_code history_check(struct store *store, void (*report)(void *context, const char *message),
                             void *context, struct err *err)
 {
-    static const char sql[] =
-        "SELECT " PAST_COLUMNS ", data_crc = row_crc(locale, rev, codec, data), data, locale "
-        "FROM history ORDER BY locale, rev";
+    static const char sql[] = "SELECT " PAST_COLUMNS ", " DATA_IS_GOOD ", " DATA ", locale "
+                              "FROM history ORDER BY locale, rev";
     struct checked at = {.last = 0};
     struct rows rows = rows_open(store->db, sql, NULL);
     int rc;
@@ -457,5 +495,6 @@ enum err_code history_check(struct store *store, void (*report)(void *context, c
         return err_set(err, ERR_NO_MEMORY, "no memory to read the history");
     if (rc != SQLITE_DONE)
         report(context, "table history cannot be read to its end");
+    check_long(store, report, context);
     return ERR_OK;
 }

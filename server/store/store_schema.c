@@ -47,12 +47,14 @@ SCRIPT(store_schema_007, "007.sql");
 SCRIPT(store_schema_008, "008.sql");
 SCRIPT(store_schema_009, "009.sql");
 SCRIPT(store_schema_010, "010.sql");
+SCRIPT(store_schema_011, "011.sql");
 
 enum { APPLICATION_ID = 0x6b6f7461 }; /* "kota" */
 
-static const char *const scripts[] = {
-    store_schema_001, store_schema_002, store_schema_003, store_schema_004, store_schema_005,
-    store_schema_006, store_schema_007, store_schema_008, store_schema_009, store_schema_010};
+static const char *const scripts[] = {store_schema_001, store_schema_002, store_schema_003,
+                                      store_schema_004, store_schema_005, store_schema_006,
+                                      store_schema_007, store_schema_008, store_schema_009,
+                                      store_schema_010, store_schema_011};
 enum { SCHEMA_VERSION = sizeof scripts / sizeof *scripts };
 
 /* ---- checksums of rows ---------------------------------------------------------------------- */

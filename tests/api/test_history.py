@@ -1,5 +1,6 @@
 """History: who made each revision, and reverts, against replays of the edits that stay."""
 import datetime
+import math
 import os
 import random as random_module
 import re
@@ -7,12 +8,13 @@ import sqlite3
 import tempfile
 import time
 import urllib.parse
+from unittest import mock
 
 import yaml
 
 from daemon import F32, ROOT, Daemon, problem
 from fields import put_locale
-from ground import Client, Edit, check_is_good, cut_off, damage, floats, from_bytes, hills, random_edit, run_check, stored
+from ground import Client, Edit, Ground, check_is_good, cut_off, damage, floats, from_bytes, hills, random_edit, run_check, stored
 from tap import check, equal, fail, rng, run, test
 
 ROUNDS = int(os.environ.get("KOTA_HISTORY_ROUNDS", "3"))
@@ -267,6 +269,51 @@ def _():
         check(rows == 1000 and held < 0.9 * set_bytes, f"{rows} rows hold {held} bytes")
 
 
+def kinds(random):
+    """Of a kind of ground the height that is stored for a height."""
+    return {"whole metres": round, "1/64 m": lambda h: round(64 * h) / 64,
+            "centimetres": lambda h: round(100 * h) / 100, "all bits": lambda h: h,
+            "noise": lambda h: random.uniform(-9, 9)}
+
+
+def filled(data, height, is_set):
+    """The bytes of a database of 512 x 512 samples, and of the samples that 1,000 edits of it set."""
+    random, own, set_bytes = rng("bytes"), start(data), 0
+    rough = [20 * math.sin(i % 512 / 40) + 15 * math.cos(i // 512 / 31) + random.gauss(0, 0.05)
+             for i in range(512 * 512)]
+    put_ground(own, "big", Ground(512, 512, [height(h) for h in rough]))
+    with Client(own.port) as client:
+        for k in range(1000 if is_set else 0):
+            width, rows = random.randint(4, 64), random.randint(4, 64)
+            c, r = random.randint(0, 512 - width), random.randint(0, 512 - rows)
+            lines = [rough[i * 512 + c:i * 512 + c + width] for i in range(r, r + rows)]
+            rise = random.uniform(-5, 5)
+            edit = Edit("set", (c, r, width, rows), floats(height(h + rise) for line in lines for h in line))
+            equal(client.edit(edit, "big", binary=True, headers=as_(AUTHORS[k % 2])).status, 200, "edit")
+            set_bytes += 4 * width * rows
+    own.stop()
+    with sqlite3.connect(os.path.join(data, "kota.db")) as store:
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return os.path.getsize(os.path.join(data, "kota.db")), set_bytes
+
+
+@test("1,000 edits take at most 1.5 times the database before and the samples that they set")
+def _():
+    older = os.environ.get("KOTA_OLD_BIN_DIR")  # a build to compare with: its build/release
+    with tempfile.TemporaryDirectory(prefix="kota-test-") as place:
+        before, _ = filled(os.path.join(place, "before"), float, False)
+        for name in kinds(None) if older else ("all bits", "noise"):
+            data = os.path.join(place, name)
+            after, set_bytes = filled(data, kinds(rng("noise"))[name], True)
+            print(f"# {name}: {before} bytes, the edits set {set_bytes}, then {after} bytes", flush=True)
+            check(after <= 1.5 * (before + set_bytes), f"{name}: {after} bytes")
+            check_is_good(data)
+            if older:
+                with mock.patch("daemon.KOTAD", os.path.join(older, "kotad")):
+                    was, _ = filled(os.path.join(place, f"{name}-older"), kinds(rng("noise"))[name], True)
+                print(f"# {name}: {after / was:.2f} times the bytes of {older}", flush=True)
+
+
 @test("a row says who, when, where and why; also of layers, polygons, restores and deletions")
 def _():
     with tempfile.TemporaryDirectory(prefix="kota-test-") as place:
@@ -471,9 +518,17 @@ def _():
         for k in range(4):
             own.ok("POST", at("a", "/edits"), {"rect": [k, 2, 3, 3], "op": "add", "heights": [1] * 9},
                    headers=as_("bob"))
+        for k in range(3):  # their samples are in history_data
+            random = rng(f"long {k}")
+            own.ok("POST", at("a", "/edits"), {"rect": [0, 0, 64, 64], "op": "set", "heights": [
+                random.uniform(-9, 9) for _ in range(64 * 64)]}, headers=as_("carol"))
         own.stop()
         check_is_good(data)
         path = os.path.join(data, "kota.db")
+        with sqlite3.connect(path) as store:
+            equal(store.execute("SELECT count(*), count(DISTINCT data) FROM history_data").fetchone(), (3, 3),
+                  "rows of long samples")
+        store.close()
         with open(path, "rb") as source:
             intact = source.read()
         for sql in ("UPDATE history SET author = 'eve' WHERE rev = 4",
@@ -481,7 +536,12 @@ def _():
                     "UPDATE history SET data = zeroblob(length(data)) WHERE rev = 4",
                     "UPDATE history SET codec = 1 WHERE rev = 4", "DELETE FROM history WHERE rev = 4",
                     "DELETE FROM history WHERE rev = 6", "UPDATE history SET time = time + 1 WHERE rev = 3",
-                    "UPDATE history SET locale = 'b'"):
+                    "UPDATE history SET locale = 'b'",
+                    "UPDATE history_data SET data = zeroblob(length(data)) WHERE number = 2",
+                    "UPDATE history_data SET number = number + 1 WHERE number = 3",
+                    "DELETE FROM history_data WHERE number = 1",
+                    "UPDATE history SET data = 1 WHERE typeof(data) = 'integer'",
+                    "INSERT INTO history_data VALUES (99, x'00')"):
             damage(path, intact, sql)
             status, text = run_check(data)
             check(status != 0 and "histor" in text, f"{sql}: --check ends with {status}: {text}")

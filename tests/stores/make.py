@@ -162,6 +162,11 @@ def first_life(daemon, hills, coast):
           "&height_scale=0.001&height_offset=-12.5&flip_y=true&nodata=7", png(codes), "image/png")
     edits(daemon, "hills", "ground", hills, 18)
     edits(daemon, "coast", "ground", coast, 12)
+    noise = random.Random(11)
+    for _ in range(2):  # the second one's samples before are long: in history_data
+        write(daemon, "POST", "/v1/locales/coast/edits", {
+            "layer": "relief", "rect": [0, 0, 40, 30], "op": "set",
+            "heights": [noise.uniform(-9, 9) for _ in range(40 * 30)]})
 
     write(daemon, "PUT", "/v1/locales/halls", {"title": "halls", "open_sky": False,
                                                "placement": {"translation": [500, 0, -40]}})

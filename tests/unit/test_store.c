@@ -765,7 +765,8 @@ static void an_older_store_is_migrated(void **state)
             "ALTER TABLE locale DROP COLUMN origin; ALTER TABLE locale DROP COLUMN origin_rev;"
             "ALTER TABLE layer DROP COLUMN base; ALTER TABLE layer DROP COLUMN base_rev;"
             "ALTER TABLE layer DROP COLUMN since;"
-            "DROP TABLE history; DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin;"
+            "DROP TABLE history_data; DROP TABLE history; DROP TABLE kept_tile; DROP TABLE "
+            "pin_layer; DROP TABLE pin;"
             "DROP TABLE pinned; DROP TABLE applied; DROP TABLE shared_log; DROP TABLE pose;"
             "DROP TABLE shell; PRAGMA user_version = 1");
     w->store = store_open(&options, &w->err);

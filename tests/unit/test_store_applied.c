@@ -330,7 +330,8 @@ static void an_older_store_is_migrated(void **state)
     execute(w, "ALTER TABLE locale DROP COLUMN origin; ALTER TABLE locale DROP COLUMN origin_rev;"
                "ALTER TABLE layer DROP COLUMN base; ALTER TABLE layer DROP COLUMN base_rev;"
                "ALTER TABLE layer DROP COLUMN since;"
-               "DROP TABLE history; DROP TABLE kept_tile; DROP TABLE pin_layer; DROP TABLE pin; "
+               "DROP TABLE history_data; DROP TABLE history; DROP TABLE kept_tile; DROP TABLE "
+               "pin_layer; DROP TABLE pin; "
                "DROP TABLE pinned; "
                "DROP TABLE applied; DROP TABLE shared_log; PRAGMA user_version = 3");
     w->store = store_must_open(w->folder);
