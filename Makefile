@@ -1,7 +1,7 @@
 # kota: see `make help`. One Makefile, not recursive; objects go to build/$(config).
 #
 # config=release (default) | debug | asan | tsan | fuzz | cov
-# V=1 shows the commands, T=name runs one test program, WORLD=DIR serves your own terrain.
+# V=1 shows the commands, T="name ..." runs only these test programs, WORLD=DIR serves your own terrain.
 
 config ?= release
 PREFIX ?= /usr/local
@@ -594,14 +594,14 @@ endif
 fuzzers-by-clang:
 	@$(MAKE) --no-print-directory config=fuzz fuzzers
 
-# With T=name only the programs of that name, or of that family, are built.
-of_name = $(if $(T),$(filter %/$(T) %/test_$(T) %/replay_$(T) %/replay_fuzz_$(T) \
-	$(B)/tests/test_$(T)_%,$(1)),$(1))
+# With T="name ..." only the programs of these names, or of these families, are built.
+of_name = $(if $(T),$(filter $(foreach t,$(T),%/$(t) %/test_$(t) %/replay_$(t) %/replay_fuzz_$(t) \
+	$(B)/tests/test_$(t)_%),$(1)),$(1))
 TEST_NEEDS := all $(EXAMPLES) $(call of_name,$(UNIT_TESTS)) $(call of_name,$(FUZZ_REPLAYS)) \
 	$(COUNTED) $(FAULTS) $(WEB_NEEDS) $(LIBRARY_NEEDS) $(FUZZ_NEEDS)
 ALL_ONLY := $(if $(T),,$(COUNTED) $(addprefix $(B)/tests/,$(shell \
 	awk '$$2 == "all" {print $$1}' tests/programs.list)))
-test: $(filter-out $(ALL_ONLY),$(TEST_NEEDS)) ## the tests before each commit, a few minutes (T=name: one program)
+test: $(filter-out $(ALL_ONLY),$(TEST_NEEDS)) ## the tests before each commit, a few minutes (T="name ...": only these)
 	@tests/run $(B) $(T)
 
 .PHONY: test-all
