@@ -373,6 +373,8 @@ static void a_small_locale_costs_what_it_holds(void **state)
         for (uint32_t rows = cols - 18; rows <= 257; rows += 39)
             if (cols * rows >= 400)
                 expect_cost(cols, rows);
+    for (uint32_t cols = 16; cols <= 64; cols += 6)
+        expect_cost(cols, 1000);
 }
 
 int main(void)

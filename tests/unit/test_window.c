@@ -47,7 +47,8 @@ static struct window window_any(struct random *random, uint32_t cols, uint32_t r
 
 static void rows_are_the_samples(void **state)
 {
-    static const uint32_t sizes[][2] = {{2, 2}, {257, 257}, {256, 300}, {258, 513}, {700, 30}};
+    static const uint32_t sizes[][2] = {{2, 2},     {257, 257}, {256, 300},
+                                        {258, 513}, {700, 30},  {5, 700}};
     struct random random = {20261127};
 
     (void)state;

@@ -48,8 +48,7 @@ struct tile_shape heightfield_tile_shape(const struct heightfield_spec *spec, ui
     uint32_t cols, rows;
 
     heightfield_tile_size(spec, tile_column, tile_row, &cols, &rows);
-    return tile_shape(cols, rows, (uint32_t)__builtin_ctz(leaf_cells),
-                      spec->cols <= TILE_SAMPLES && spec->rows <= TILE_SAMPLES);
+    return tile_shape(cols, rows, (uint32_t)__builtin_ctz(leaf_cells), spec->cols, spec->rows);
 }
 
 static const struct tile *tile_of(const struct heightfield *field, uint32_t tile_column,

@@ -97,18 +97,20 @@ static uint32_t padded(uint32_t samples)
                                                     : (uint32_t)TILE_SAMPLES;
 }
 
-struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, bool is_only)
+struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, uint32_t field_cols,
+                             uint32_t field_rows)
 {
-    uint32_t cells = (cols > rows ? cols : rows) - 1;
+    bool is_narrow = field_cols <= TILE_SAMPLES;
+    uint32_t cells = (field_cols > field_rows ? field_cols : field_rows) - 1;
 
     return (struct tile_shape){
         .cols = (uint16_t)cols,
         .rows = (uint16_t)rows,
-        .stride = (uint16_t)(is_only ? padded(cols) : (uint32_t)TILE_SAMPLES),
+        .stride = (uint16_t)(is_narrow ? padded(cols) : (uint32_t)TILE_SAMPLES),
         /* a ray begins at the smallest node over its way: no larger one is ever looked at */
-        .first = !is_only || cells > 64 ? 0
-                 : cells > 16           ? 1
-                                        : MINMAX16_TILE_LAST_LEVEL,
+        .first = cells > 64   ? 0
+                 : cells > 16 ? 1
+                              : MINMAX16_TILE_LAST_LEVEL,
         .leaf_shift = leaf_shift,
     };
 }

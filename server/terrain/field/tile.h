@@ -13,9 +13,9 @@
  * that differs from another one in few chunks: it has only those, and holds the other tile
  * (tile_over). What is in no chunk of it costs a fork of a field nothing.
  *
- * A tile that the field covers in part has only the rows and the nodes over it, and in a field of
- * one tile a row is shorter, too (struct tile_shape). Around the field are at least four cells
- * without data, for rays look at the square after the last.
+ * A tile that the field covers in part has only the rows and the nodes over it, and in a field that
+ * is one tile wide a row is shorter, too (struct tile_shape). Around the field are at least four
+ * cells without data, for rays look at the square after the last.
  *
  * A node's bounds are those of every sample that its cells use, far row and column included; a node
  * without data is (+inf, -inf), and a bound that is zero is +0. Tiles are counted and shared
@@ -67,8 +67,9 @@ static inline const float *tile_at(const struct tile *tile, size_t offset)
     return tile->chunk[offset >> TILE_CHUNK_SHIFT] + offset;
 }
 
-/* Of a field's tile with so many samples in the field; is_only: it has no other. */
-struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, bool is_only);
+/* Of a tile with so many samples in a field of field_cols × field_rows. */
+struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, uint32_t field_cols,
+                             uint32_t field_rows);
 
 /* The rows of samples that there are, some of them after the field. */
 uint32_t tile_row_count(const struct tile_shape *shape);
