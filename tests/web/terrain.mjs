@@ -199,6 +199,16 @@ async function stepsGrowWithTheBorder(page, check, eye, spacing) {
     "twice the side uploads about twice as much, not four times", got);
 }
 
+/** What steps leave on the textures is what a clipmap that begins there has; slopes are finer. */
+async function stepsLeaveNothing(page, check, eye, spacing) {
+  const how = { width: 320, height: 200, relief: false };
+  await stepSamples(page, 127, eye, spacing);
+  const moved = await ask(page, "compare", how);
+  await ask(page, "setGrid", 127);
+  const fresh = await ask(page, "compare", how);
+  check.near(moved.mean, fresh.mean, 1e-3, "after steps it is the picture of a clipmap made there");
+}
+
 /** Blocks that hold any sample of windows which pass from a to b, level by level: at most these. */
 function blocksOnTheWay(a, b, spacing, n, levels, last) {
   let sum = 0;
@@ -569,6 +579,7 @@ export async function rest(page, daemon, check) {
   for (const grid of [127, 255]) await cracksFromAbove(page, check, grid, at, up);
   await manyPatches(page, check, at, up, spacing);
   await stepsGrowWithTheBorder(page, check, low, spacing);
+  await stepsLeaveNothing(page, check, low, spacing);
   await highViews(page, check, at, 2 * at[0]);
   await likeTheWhole(page, check, "highlands", 255, { eye: low, target: ahead });
   await roughViews(page, daemon, check);

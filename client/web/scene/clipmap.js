@@ -186,10 +186,10 @@ export class Clipmap {
     return strips;
   }
 
-  /** The slopes' indices of a rectangle. */
+  /** The slopes' indices of a rectangle, and of what lies between it and its neighbours. */
   #finerRect(level, [x, y, w, h]) {
     const s = 2 ** level.finer;
-    return [x * s - 1, y * s - 1, (w - 1) * s + 3, (h - 1) * s + 3];
+    return [(x - 1) * s + 1, (y - 1) * s + 1, (w + 1) * s - 1, (h + 1) * s - 1];
   }
 
   #missing(level, rect, into) {
