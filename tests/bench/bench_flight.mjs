@@ -112,7 +112,7 @@ function unbounded({ rows, most }) {
   const [first, second] = [rows.slice(0, half), rows.slice(half)], wrong = [];
   const hold = (ok, text) => { if (!ok) wrong.push(text); };
   hold(most.blocks <= most.blocksBound, `blocks took ${most.blocks} bytes`);
-  hold(most.textures <= 96 * 2 ** 20, `textures took ${most.textures} bytes`);
+  hold(most.textures <= 112 * 2 ** 20, `textures took ${most.textures} bytes`);
   if (!second.length) return wrong;
   const heaps = [first, second].map((list) => max(list, (row) => row.heap));
   hold(heaps[1] <= 1.25 * heaps[0] + HEAP_ROOM, `the heap grew: ${heaps}`);

@@ -236,7 +236,7 @@ async function flight(page, check, n) {
     JSON.stringify(got.most));
   check(got.most.blockBytes <= got.end.blockBytesMax, `grid ${n}: blocks stay within their bound`,
     got.most);
-  check(got.most.textureBytes <= 96 * 2 ** 20, `grid ${n}: textures do not grow`, got.most);
+  check(got.most.textureBytes <= 112 * 2 ** 20, `grid ${n}: textures do not grow`, got.most);
   const most = blocksOnTheWay(from, to, spacing, n, got.end.levels, last);
   check(got.fetchedBlocks <= most, `grid ${n}: no more blocks than lie on the way (${most})`,
     got.fetchedBlocks);

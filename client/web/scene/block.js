@@ -25,6 +25,6 @@ export function setPlainBlock(gl, at, field, eye, { first, vertices, texels, fin
   gl.uniform2f(at.u_blend, 0, 0);
   gl.uniform1f(at.u_fade, 0);
   if (at.u_relief) gl.uniform2f(at.u_relief, 0, 0);
-  for (const uniform of [at.u_gradient, at.u_coarse])
-    gl.uniform3f(uniform, 1 / texels, ...index.map((v) => (v % texels + 0.5) / texels));
+  gl.uniform3f(at.u_gradient, 1 / texels, ...index.map((v) => (v % texels + 0.5) / texels));
+  gl.uniform1f(at.u_coarse, 0);
 }

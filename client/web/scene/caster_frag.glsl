@@ -7,8 +7,8 @@ uniform vec4 u_inner; // of the finer layer: x0, y0, x1, y1; none where x1 < x0
 #include "cut"
 
 in vec3 v_place;
-in vec2 v_state;
+in vec4 v_at;
 
 void main() {
-  if (v_state.y > 0.001 || inside(v_place.xy, u_inner) > 0.0 || isCut(v_place.xy)) discard;
+  if (v_at.w > 0.001 || inside(v_place.xy, u_inner) > 0.0 || isCut(v_place.xy)) discard;
 }

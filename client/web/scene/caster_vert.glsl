@@ -14,7 +14,7 @@ uniform vec3 u_offset; // the place of the layer's index 0, height 0
 uniform vec4 u_ends;   // the field's first and last sample, as indices of the layer
 
 out vec3 v_place;
-out vec2 v_state; // y: > 0 beside a hole
+out vec4 v_at; // w: > 0 beside a hole
 
 const float HOLE = 1e30;
 
@@ -24,6 +24,6 @@ void main() {
   bool hole = z >= HOLE;
   vec2 at = clamp(vec2(index), u_ends.xy, u_ends.zw);
   v_place = vec3(at * u_step + u_offset.xy, hole ? 0.0 : z + u_offset.z);
-  v_state = vec2(0.0, hole ? 1.0 : 0.0);
+  v_at = vec4(0.0, 0.0, 0.0, hole ? 1.0 : 0.0);
   gl_Position = u_view * vec4(v_place, 1.0);
 }

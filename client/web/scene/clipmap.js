@@ -16,7 +16,8 @@
  * and a hem below them what the clipping of triangles leaves at the picture's edge.
  * Slopes for the light have textures of their own, SLOPES texels a side: so much finer than the
  * grid that one is about a pixel wide. Where that is finer than the field, levels share the one of
- * the coarsest of them, whose window holds theirs.
+ * the coarsest of them, whose window holds theirs. A texel has the coarser level's slopes, too: a
+ * pixel reads one texture where levels blend.
  *
  * A level is drawn when all of its samples are here and the coarser one is drawn. Levels whose
  * window is small beside the height of the eye fade into the coarser one and are left out: those
@@ -31,7 +32,7 @@
  * it costs half of the frames where the processor draws.
  */
 import { isOutside } from "/web/camera.js";
-import { gradients, heightPairs, HOLE, isAnti } from "/web/field.js";
+import { coarserRect, gradientPairs, gradients, heightPairs, HOLE, isAnti } from "/web/field.js";
 import { makeTexture, uploadTorus } from "/web/gl.js";
 import { Relief } from "/web/relief.js";
 
@@ -79,8 +80,11 @@ function pushBorder(indices, n) {
 }
 
 class Level {
-  /** @param {boolean} isLit has slopes of its own, 2^finer times as fine as its heights */
-  constructor(gl, number, side, finer, isLit) {
+  /**
+   * @param {boolean} isLit has slopes of its own, 2^finer times as fine as its heights
+   * @param {boolean} isTop is the coarsest; others have the next one's slopes, too
+   */
+  constructor(gl, number, side, finer, isLit, isTop) {
     this.number = number;
     this.side = side;
     this.finer = finer;
@@ -90,8 +94,9 @@ class Level {
     this.dirty = []; // rectangles to read again
     this.z = new Float32Array(side * side);
     this.heights = makeTexture(gl, gl.RG32F, side, side, { wrapped: true });
-    this.gradients = isLit ? makeTexture(gl, gl.RG16F, this.gradientSide, this.gradientSide,
-      { wrapped: true, linear: true }) : null;
+    this.slopes = isTop ? 2 : 4; // of a texel
+    this.gradients = isLit ? makeTexture(gl, isTop ? gl.RG16F : gl.RGBA16F, this.gradientSide,
+      this.gradientSide, { wrapped: true, linear: true }) : null;
     this.since = -1; // when it was drawn again first
   }
 }
@@ -111,6 +116,7 @@ export class Clipmap {
     this.center = null; // what the windows are around: [x, y]
     /** All levels are drawn, however high the eye is; for tests of the borders. */
     this.allLevels = false;
+    this.hasHoles = false; // as far as it has been read
     /** The triangles without area are drawn; false in tests of what they would hide. */
     this.withBorder = true;
     this.counters = { uploadedBytes: 0, uploadedSamples: 0, steps: 0, blocksDrawn: 0,
@@ -120,7 +126,7 @@ export class Clipmap {
     while ((2 * this.m - 4) * 2 ** (count - 1) < cells) count++;
     const finer = Math.min(o.finer ?? Math.log2(SLOPES / (n + 1)), count - 1);
     this.levels = Array.from({ length: count }, (_, i) =>
-      new Level(gl, i, n + 1, finer, i >= finer));
+      new Level(gl, i, n + 1, finer, i >= finer, i === count - 1));
     for (const level of this.levels) level.lit = this.levels[Math.max(level.number, finer)];
     this.relief = new Relief(gl, field, n, count);
     this.drawn = []; // levels of the last update, coarsest first
@@ -150,7 +156,7 @@ export class Clipmap {
   /** Bytes of its textures and of its copies of heights. */
   get bytes() {
     return this.levels.reduce((sum, level) => sum + 12 * level.side ** 2 +
-      4 * level.gradientSide ** 2, this.relief.bytes);
+      2 * level.slopes * level.gradientSide ** 2, this.relief.bytes);
   }
 
   release() {
@@ -196,7 +202,9 @@ export class Clipmap {
     const grown = ([x, y, w, h]) => [x - 2, y - 2, w + 4, h + 4];
     this.field.missing(level.number, grown(rect), into);
     if (level.lit !== level) return;
-    this.field.missing(level.number - level.finer, grown(this.#finerRect(level, rect)), into);
+    const fine = this.#finerRect(level, rect), number = level.number - level.finer;
+    this.field.missing(number, grown(fine), into);
+    if (level.slopes === 4) this.field.missing(number + 1, grown(coarserRect(fine)), into);
   }
 
   /** Reads a rectangle from the blocks, which are here, and uploads it. */
@@ -205,7 +213,10 @@ export class Clipmap {
     const pairs = heightPairs(field, level.number, rect);
     for (let v = 0, k = 0; v < rect[3]; v++) {
       const row = ((rect[1] + v) & mask) * level.side;
-      for (let u = 0; u < rect[2]; u++, k += 2) level.z[row + ((rect[0] + u) & mask)] = pairs[k];
+      for (let u = 0; u < rect[2]; u++, k += 2) {
+        level.z[row + ((rect[0] + u) & mask)] = pairs[k];
+        this.hasHoles ||= pairs[k] >= HOLE;
+      }
     }
     gl.bindTexture(gl.TEXTURE_2D, level.heights);
     uploadTorus(gl, level.side, ...rect, gl.RG, pairs, 2);
@@ -213,9 +224,11 @@ export class Clipmap {
     this.counters.uploadedSamples += rect[2] * rect[3];
     if (level.lit !== level) return;
     const fine = this.#finerRect(level, rect);
-    const slopes = gradients(field, level.number - level.finer, fine);
+    const isPair = level.slopes === 4;
+    const slopes = (isPair ? gradientPairs : gradients)(field, level.number - level.finer, fine);
     gl.bindTexture(gl.TEXTURE_2D, level.gradients);
-    uploadTorus(gl, level.gradientSide, ...fine, gl.RG, slopes, 2);
+    uploadTorus(gl, level.gradientSide, ...fine, isPair ? gl.RGBA : gl.RG, slopes,
+      level.slopes);
     this.counters.uploadedBytes += slopes.byteLength;
   }
 
@@ -347,10 +360,13 @@ export class Clipmap {
     gl.uniform1i(at.u_vertices, this.n ** 2);
     gl.uniform1i(at.u_mask, this.n);
     const levels = [...(this.shown ?? [])].reverse();
+    // ground without holes is seen from below only from below it, or from beside it
+    const isAbove = !this.hasHoles && this.heightAt(eye[0], eye[1]) < eye[2];
     for (const [i, level] of levels.entries()) {
       this.#setLevel(at, level, levels[i + 1] ?? level, eye);
       const { ring, middle, trims } = this.blocks, finer = levels[i - 1];
       const inner = finer ? trims[this.#trim(level, finer)] : middle;
+      if (isAbove) gl.enable(gl.CULL_FACE);
       let run = null;
       for (const block of [...ring, ...inner]) {
         if (isOutside(planes, ...this.#boundsOf(level, block.cells, eye))) {
@@ -366,6 +382,7 @@ export class Clipmap {
         }
       }
       if (run) this.#elements(run);
+      gl.disable(gl.CULL_FACE);
       if (i + 1 < levels.length && this.withBorder) this.#elements(this.border);
     }
   }
@@ -408,9 +425,8 @@ export class Clipmap {
     gl.uniform1f(at.u_fade, coarser === level ? 0 : level.fade);
     if (at.u_relief) this.relief.set(at, level, coarser, anchor, eye, this.levels);
     this.#setGradients(at.u_gradient, level, anchor, number);
-    this.#setGradients(at.u_coarse, coarser, anchor, number);
-    const slopes = [level.lit.gradients, coarser.lit.gradients];
-    for (const [unit, texture] of [level.heights, ...slopes].entries()) {
+    gl.uniform1f(at.u_coarse, level.lit === coarser.lit ? 0 : 1);
+    for (const [unit, texture] of [level.heights, level.lit.gradients].entries()) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, texture);
     }

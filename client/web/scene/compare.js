@@ -73,7 +73,7 @@ async function drawWhole(terrain, target, o) {
     uploadTorus(gl, TORUS, ...rect, gl.RG, gradients(field, 0, rect), 2);
     gl.bindTexture(gl.TEXTURE_2D, heights);
     uploadTorus(gl, TORUS, ...rect, gl.RG, heightPairs(field, 0, rect), 2);
-    for (const [unit, texture] of [heights, slopes, slopes].entries()) {
+    for (const [unit, texture] of [heights, slopes].entries()) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, texture);
     }

@@ -186,6 +186,37 @@ export function gradients(field, level, [x, y, width, height]) {
   return out;
 }
 
+/** The rectangle of the next coarser level whose samples lie in one and around it. */
+export function coarserRect([x, y, width, height]) {
+  const [c, r] = [x >> 1, y >> 1];
+  return [c, r, ((x + width) >> 1) - c + 1, ((y + height) >> 1) - r + 1];
+}
+
+/**
+ * Slopes of a rectangle beside those of the next coarser level, between whose samples they are
+ * interpolated.
+ * @param {Field} field @param {number} level @param {number[]} rect
+ * @returns {Float32Array} fours: dz/dx, dz/dy, and the coarser level's
+ */
+export function gradientPairs(field, level, rect) {
+  const [x, y, width, height] = rect, around = coarserRect(rect), [c, r, wide] = around;
+  const fine = gradients(field, level, rect), coarse = gradients(field, level + 1, around);
+  const out = new Float32Array(4 * width * height);
+  for (let v = 0, k = 0; v < height; v++) {
+    const low = ((y + v) >> 1) - r, high = ((y + v + 1) >> 1) - r;
+    for (let u = 0; u < width; u++, k++) {
+      const left = ((x + u) >> 1) - c, right = ((x + u + 1) >> 1) - c;
+      const a = 2 * (low * wide + left), b = 2 * (low * wide + right);
+      const d = 2 * (high * wide + left), e = 2 * (high * wide + right);
+      out[4 * k] = fine[2 * k];
+      out[4 * k + 1] = fine[2 * k + 1];
+      out[4 * k + 2] = 0.25 * (coarse[a] + coarse[b] + coarse[d] + coarse[e]);
+      out[4 * k + 3] = 0.25 * (coarse[a + 1] + coarse[b + 1] + coarse[d + 1] + coarse[e + 1]);
+    }
+  }
+  return out;
+}
+
 /** Keeps one sample free on either side. */
 function inPad(v, most) {
   return Math.min(Math.max(v, 1), most - 1);

@@ -6,8 +6,8 @@
 precision highp float;
 precision highp sampler2D;
 
-uniform sampler2D u_gradients;        // dz/dx, dz/dy of this level
-uniform sampler2D u_coarse_gradients; // of the coarser one
+uniform sampler2D u_gradients; // dz/dx, dz/dy of this level, and of the coarser one
+uniform float u_coarse;        // 0: this level has the slopes of the coarser one
 #ifdef RELIEF
 uniform sampler2D u_fine;        // heights of the ground, much finer than the level (relief.js)
 uniform sampler2D u_coarse_fine; // of the coarser one
@@ -41,7 +41,6 @@ uniform float u_contour;    // metres from one line of height to the next
 in vec3 v_place;
 in vec4 v_at;
 in vec2 v_index;
-in vec2 v_state;
 out vec4 color;
 
 #ifdef DETAIL
@@ -90,9 +89,9 @@ float contour(float height) {
 #ifdef RELIEF
 float fine(vec2 index) {
   float z = texture(u_fine, index * u_fine_at.xy + u_fine_at.zw).r;
-  if (v_state.x <= 0.0) return z;
+  if (v_at.z <= 0.0) return z;
   vec2 at = index * u_coarse_fine_at.xy + u_coarse_fine_at.zw;
-  return mix(z, texture(u_coarse_fine, at).r, v_state.x);
+  return mix(z, texture(u_coarse_fine, at).r, v_at.z);
 }
 
 vec2 slopes(sampler2D heights, vec4 to, vec2 index, float tap) {
@@ -136,7 +135,7 @@ float meeting() {
 #endif
 
 void main() {
-  if (v_state.y > 0.001) discard;
+  if (v_at.w > 0.001) discard;
   bool isGround = true;
   float bare = 1.0; // how much of the ground is seen
 #ifdef SAND
@@ -149,15 +148,15 @@ void main() {
   return;
 #endif
   vec3 place = v_place;
-  vec2 gradient = texture(u_gradients, v_at.xy).xy;
-  if (v_state.x > 0.0) gradient = mix(gradient, texture(u_coarse_gradients, v_at.zw).xy, v_state.x);
+  vec4 slopes_here = texture(u_gradients, v_at.xy);
+  vec2 gradient = mix(slopes_here.xy, slopes_here.zw, u_coarse * v_at.z);
 #ifdef RELIEF
   if (u_relief.x > 0.0) {
     place *= 1.0 + meeting();
     vec2 index = v_index + (place.xy - v_place.xy) / u_step;
     gradient = slopes(u_fine, u_fine_at, index, u_taps.x);
-    if (v_state.x > 0.0) gradient = mix(gradient,
-      slopes(u_coarse_fine, u_coarse_fine_at, index, u_taps.y), v_state.x);
+    if (v_at.z > 0.0) gradient = mix(gradient,
+      slopes(u_coarse_fine, u_coarse_fine_at, index, u_taps.y), v_at.z);
   }
 #endif
   vec3 normal = normalize(vec3(-gradient, 1.0));

@@ -22,12 +22,10 @@ uniform vec2 u_viewer;  // the eye as indices, relative to u_anchor
 uniform vec2 u_blend;   // where blending begins and 1 / its width, in indices
 uniform float u_fade;   // 1: the shape of the coarser level
 uniform vec3 u_gradient; // indices of the gradient texture: x · anchor-relative + yz
-uniform vec3 u_coarse;   // the same of the coarser level's
 
 out vec3 v_place;
-out vec4 v_at; // where to read the gradients: this level's and the coarser one's
+out vec4 v_at; // xy: where to read the gradients; z: share of the coarser level; w: > 0 beside a hole
 out vec2 v_index; // its index relative to u_anchor
-out vec2 v_state; // x: how much of the coarser level; y: > 0 beside a hole
 
 const float HOLE = 1e30;
 
@@ -45,8 +43,7 @@ void main() {
   if (!hole && heights.y < HOLE) z = mix(heights.x, heights.y, blend);
   if (hangs) z -= 0.5 * u_step.x;
   v_place = vec3(place * u_step + u_offset, z - u_eye_z);
-  v_at = vec4(place * u_gradient.x + u_gradient.yz, place * u_coarse.x + u_coarse.yz);
+  v_at = vec4(place * u_gradient.x + u_gradient.yz, blend, hole ? 1.0 : 0.0);
   v_index = place;
-  v_state = vec2(blend, hole ? 1.0 : 0.0);
   gl_Position = u_view * vec4(v_place, 1.0);
 }

@@ -11,6 +11,7 @@ import { sunAt } from "/web/sun.js";
 const NOISE_SIDE = 256;
 const NOISE_PERIOD = 512; // metres, of the slowest; the shader knows it
 
+const UNITS = { u_heights: 0, u_gradients: 1, u_noise: 3, u_fine: 4, u_coarse_fine: 5, u_rects: 6 };
 const MATERIALS_UNIT = 9; // after those of shadows.js
 const SUN = sunAt(defaultSun.azimuth_deg, defaultSun.height_deg);
 
@@ -96,10 +97,7 @@ export class Ground {
     gl.disable(gl.BLEND);
     gl.useProgram(program);
     const rise = Math.max(1e-3, field.high - field.low);
-    const samplers = ["u_heights", "u_gradients", "u_coarse_gradients", "u_noise", "u_fine",
-      "u_coarse_fine", "u_rects"];
-    for (const [unit, name] of samplers.entries())
-      if (at[name]) gl.uniform1i(at[name], unit);
+    for (const [name, unit] of Object.entries(UNITS)) if (at[name]) gl.uniform1i(at[name], unit);
     if (at.u_materials) {
       gl.uniform1i(at.u_materials, MATERIALS_UNIT);
       gl.activeTexture(gl.TEXTURE0 + MATERIALS_UNIT);

@@ -363,7 +363,7 @@ export class Patches {
       texels: mesh.side, finer: mesh.finer });
     gl.uniform1f(at.u_cover, mesh.cover);
     gl.uniform1f(at.u_fade, 1 - (this.granules.sets.get(patch.id)?.cover ?? 0));
-    for (const [unit, texture] of [mesh.heights, mesh.slopes, mesh.slopes].entries()) {
+    for (const [unit, texture] of [mesh.heights, mesh.slopes].entries()) {
       gl.activeTexture(gl.TEXTURE0 + unit);
       gl.bindTexture(gl.TEXTURE_2D, texture);
     }
