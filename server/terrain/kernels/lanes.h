@@ -168,11 +168,10 @@ LANES_INLINE f32x4 f32x4_load(const float *from)
 /* Two from memory, and two zeros. */
 LANES_INLINE f32x4 f32x4_load_two(const float *from)
 {
-#ifdef __SSE2__
-    return _mm_castpd_ps(_mm_load_sd((const double *)(const void *)from));
-#else
-    return (f32x4){from[0], from[1], 0, 0};
-#endif
+    double two; /* the address is that of a float */
+
+    memcpy(&two, from, sizeof two);
+    return (f32x4)(f64x2){two, 0};
 }
 LANES_INLINE void f32x4_store(float *to, f32x4 a)
 {
