@@ -1,4 +1,4 @@
-"""What a call of libkota costs the caller's processor: over TCP, over a Unix socket, beside libcurl alone
+"""What a call of libkota costs the caller's processor: over TCP, over a Unix socket, beside bare libcurl
 (curl_calls.c sends the same bytes and drops the answers), and in an older build.
 
 The program (library_calls.c) is the same for all libkotas; rounds are interleaved, and each figure is the
@@ -62,7 +62,7 @@ def main():
             return f"{least[way, what]:.1f} µs a call, {least[peer, what]:.1f} µs"
         row_most(SECTION, f"processor time of {text}, a Unix socket", "TCP", least["unix", what] / least["tcp", what],
                  1, note("unix", "tcp"))
-        row_most(SECTION, f"processor time of {text}", "libcurl alone", least["tcp", what] / least["curl", what], 0,
+        row_most(SECTION, f"processor time of {text}", "bare libcurl", least["tcp", what] / least["curl", what], 0,
                  note("tcp", "curl"))
         if OLD:
             row_most(SECTION, f"processor time of {text}", "an older libkota", least["tcp", what] / least["old", what],

@@ -1,5 +1,5 @@
 /*
- * What libcurl alone costs for the calls of library_calls.c: the least of a
+ * What bare libcurl costs for the calls of library_calls.c: the least of a
  * client that is made on it.
  *
  *   curl_calls URL LOCALE one|batch CALLS
