@@ -16,7 +16,7 @@
  * force tells if the point is within that distance of an edge or of a surface, seen from above;
  * anything else is a failure.
  *
- * Builds are told beside: each contestant's BUILDS times in turns, the least of each, by processor
+ * Builds are in the table, too: BUILDS of each contestant in turns, the least of each, by processor
  * time of the one thread that builds.
  *
  * The shared data gives the terrains; one more is always made here, by a formula: hills with ponds

@@ -1,29 +1,21 @@
 /*
- * What bare libcurl costs for the calls of library_calls.c: the least of a
- * client that is made on it.
+ * What bare libcurl costs for the calls of library_calls.c: the least of a client that is
+ * made on it.
  *
  *   curl_calls URL LOCALE one|batch CALLS
  *
  * The same bytes are sent by curl_easy_perform; the answer is dropped. The first tenth is not
  * counted.
  */
+#include "processor_us.h"
+
 #include <curl/curl.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum { BATCH = 10000 };
-
-static double processor_us(void)
-{
-    struct rusage use;
-
-    getrusage(RUSAGE_SELF, &use);
-    return 1e6 * (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
 
 static size_t dropped(char *at, size_t size, size_t count, void *data)
 {

@@ -7,23 +7,15 @@
  * first tenth is not counted. bench_library.py compares builds of the library and places of the
  * daemon by it, so it takes only what every version has.
  */
+#include "processor_us.h"
+
 #include <kota.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum { BATCH = 10000 };
-
-static double processor_us(void)
-{
-    struct rusage use;
-
-    getrusage(RUSAGE_SELF, &use);
-    return 1e6 * (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
 
 int main(int argc, char **argv)
 {
