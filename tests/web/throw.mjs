@@ -114,7 +114,7 @@ async function written(page, daemon, check, { first, hit, before }) {
 /** A model, far away from the eye: no patch, but its crater is drawn. */
 async function farAway(page, daemon, check) {
   await daemon.kota.call("PUT", "/v1/models/stone", { body: new TextEncoder().encode(
-    "v 0 0 0\nv 4 0 0\nv 0 4 0\nv 0 0 4\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"), type: "model/obj" });
+    "v 0 0 0\nv 20 0 0\nv 0 20 0\nv 0 0 20\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"), type: "model/obj" });
   await page.click("#tab-edits");
   await page.click("#tab-sand");
   await page.waitForFunction(() => [...document.getElementById("throw-what").options]
