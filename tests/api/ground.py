@@ -226,17 +226,21 @@ class Ground:
 
 
 def hills(random, cols, rows, spacing=(1.0, 1.0), origin=(0.0, 0.0), holes=0.0):
-    return Ground(cols, rows, [NAN if random.random() < holes else
-                               10 * math.sin(c / 7) + 8 * math.cos(r / 5) + random.uniform(-1, 1)
-                               for r in range(rows) for c in range(cols)], spacing, origin)
+    along, up, dice = ([10 * math.sin(c / 7) for c in range(cols)],
+                       [8 * math.cos(r / 5) for r in range(rows)], random.random)
+    return Ground(cols, rows, [NAN if dice() < holes else x + y + (-1 + 2 * dice())
+                               for y in up for x in along], spacing, origin)
 
 
 def changed(before, after):
     """Indices of the samples that differ, NaN being equal to itself."""
     if before.h.tobytes() == after.h.tobytes():
         return []
-    return [i for i, (a, b) in enumerate(zip(before.h, after.h))
-            if a != b and not (a != a and b != b)]
+    cols, old, new = before.cols, memoryview(before.h).cast("B"), memoryview(after.h).cast("B")
+    return [i for row in range(0, len(before.h), cols)
+            if old[4 * row:4 * (row + cols)] != new[4 * row:4 * (row + cols)]
+            for i in range(row, row + cols)
+            if before.h[i] != after.h[i] and (before.h[i] == before.h[i] or after.h[i] == after.h[i])]
 
 
 # ---- clients --------------------------------------------------------------------------------------

@@ -56,18 +56,25 @@ class Polygon:
     def is_wall(self, gravity):
         return abs(dot(self.normal, gravity)) < WALL
 
-    def meet(self, origin, direction):
-        """(t, inner) where the endless line meets the plane, or None where it runs along it.
+    def meet(self, origin, direction, slack=math.inf):
+        """(t, inner) where the endless line meets the plane, or None where it runs along it or passes
+        the ring by more than slack.
 
         inner is the distance to the nearest edge, in the plane seen along its largest axis;
         negative outside.
         """
-        slope = dot(self.normal, direction)
-        if abs(slope) < 1e-13 * math.sqrt(dot(direction, direction)):
+        nx, ny, nz = self.normal
+        (ox, oy, oz), (dx, dy, dz) = origin, direction
+        slope = nx * dx + ny * dy + nz * dz
+        if abs(slope) < 1e-13 * math.sqrt(dx * dx + dy * dy + dz * dz):
             return None
-        t = (self.at - dot(self.normal, origin)) / slope
-        p = [o + t * d for o, d in zip(origin, direction)]
-        inside, edge = inside_ring(self.flat, (p[self.keep[0]], p[self.keep[1]]))
+        t = (self.at - (nx * ox + ny * oy + nz * oz)) / slope
+        i, j = self.keep
+        x, y = origin[i] + t * direction[i], origin[j] + t * direction[j]
+        if (x < self.low[i] - slack or x > self.high[i] + slack
+                or y < self.low[j] - slack or y > self.high[j] + slack):
+            return None
+        inside, edge = inside_ring(self.flat, (x, y))
         return t, edge if inside else -edge
 
 
@@ -117,7 +124,7 @@ class World:
                 wall = polygon.is_wall(self.gravity)
                 if wall and not walls:
                     continue
-                met = polygon.meet(origin, direction)
+                met = polygon.meet(origin, direction, slack)
                 if met is None:
                     continue
                 t, inner = met

@@ -1,7 +1,18 @@
 """The part of JSON Schema 2020-12 that proto/openapi.yaml uses; an unknown word is an error."""
+import os
 import re
 
+import yaml
+
+from daemon import ROOT
+
 IGNORED = {"description", "default", "contentMediaType", "example", "examples", "title"}
+
+
+def contract():
+    """proto/openapi.yaml; by libyaml, where PyYAML has it, in a seventh of the time."""
+    with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
+        return yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def resolve(document, node):

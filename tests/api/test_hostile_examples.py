@@ -14,9 +14,8 @@ import shutil
 import subprocess
 import urllib.parse
 
-import yaml
-
-from daemon import JSON, PROBLEM, ROOT, Daemon
+from daemon import JSON, PROBLEM, Daemon
+from schema import contract
 from tap import ALL, check, equal, rng, run, test
 
 ROUNDS = int(os.environ.get("KOTA_HOSTILE_ROUNDS", "250" if ALL else "40"))
@@ -26,11 +25,6 @@ NUMBERS = [0, -0.0, 1, -1, 2, 3, 0.5, 1e-320, 5e-324, 1e16, -1e16, 1e38, 3.5e38,
 WORDS = ["", "a", "ground", "hills", "beach", "NaN", "inf", "-inf", "nan", "null", "true", "1e999", "0x10",
          "%00", "%", "%zz", "..", "../..", "*", "é", "\u2028", "x" * 65, "x" * 300, "1,2", "1,2,3",
          "0,0,4294967295,4294967295", "-1", " 1", "1 ", "+1", "1e5", "9" * 400, ",", ",,", "a,b", "\"", "\t"]
-
-
-def load():
-    with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
-        return yaml.safe_load(file)
 
 
 def resolve(document, node):
@@ -211,7 +205,7 @@ def one(random, daemon, document, example):
 
 @test("examples of the contract, spoilt in every way, are answered as the contract says")
 def _():
-    document, random = load(), rng("spoilt")
+    document, random = contract(), rng("spoilt")
     examples = [e for e in asked(document) if e[1] not in ("/v1/stats", "/metrics")]
     seen = {}
     with Daemon("--gpu", "cpu", "--patch-granules", "800", "--patches-fine", "1",

@@ -7,6 +7,7 @@ rest and a request behind it, whose answer tells whether the connection went on.
 KOTA_SPLITS=all cuts at every byte of every case. Otherwise cases longer than 300 bytes are cut at
 their ends and at some places between; sanitizer builds take fewer cuts.
 """
+import functools
 import os
 import select
 import socket
@@ -84,14 +85,18 @@ class Attempt:
         """(statuses of the case's own answers, was the request behind it answered)"""
         if not self.is_over:
             return "neither answered nor closed", self.received[:200]
-        methods = ["HEAD"] if self.row.sent.startswith(b"HEAD ") else []
-        answers = [a for a in parse_answers(self.received, methods) if a.status >= 200]
-        goes_on = bool(answers) and answers[-1].media_type == JSON and \
-            answers[-1].json.get("height") == FOLLOW_HEIGHT
-        own = answers[:-1] if goes_on else answers
-        for answer in own:
-            check(answer.status < 400 or answer.media_type == PROBLEM, f"no problem: {answer}")
-        return tuple(a.status for a in own), goes_on
+        return verdict_on(self.received, self.row.sent.startswith(b"HEAD "))
+
+
+@functools.lru_cache(maxsize=1000)  # most cuts of a case are answered with the same bytes
+def verdict_on(received, is_head):
+    answers = [a for a in parse_answers(received, ["HEAD"] if is_head else []) if a.status >= 200]
+    goes_on = bool(answers) and answers[-1].media_type == JSON and \
+        answers[-1].json.get("height") == FOLLOW_HEIGHT
+    own = answers[:-1] if goes_on else answers
+    for answer in own:
+        check(answer.status < 400 or answer.media_type == PROBLEM, f"no problem: {answer}")
+    return tuple(a.status for a in own), goes_on
 
 
 def ask_for_something_else():

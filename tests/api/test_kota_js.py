@@ -9,9 +9,8 @@ import shutil
 import subprocess
 import tempfile
 
-import yaml
-
 from daemon import ROOT, Daemon, trusting
+from schema import contract
 from tap import HANG_S, Skip, case, check, run, test
 
 NODE_MIN = 18
@@ -30,8 +29,7 @@ def need_node():
 @test("the client runs in Node, against the world of the examples")
 def _():
     need_node()
-    with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
-        world = yaml.safe_load(file)["x-kota-world"]
+    world = contract()["x-kota-world"]
     with Daemon("--gpu", "cpu") as daemon:
         for request in world:
             answer = daemon.ask(request["method"], request["path"], request["body"],

@@ -2,14 +2,12 @@
 import os
 import re
 
-import yaml
-
 from daemon import ROOT
 from kota_cli import kota
+from schema import contract
 from tap import check, equal, run, test
 
-with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
-    document = yaml.safe_load(file)
+document = contract()
 CALLS = [(path, method, operation) for path, item in document["paths"].items()
          for method, operation in item.items() if method != "parameters"]
 SINGULAR = {"locales": "locale", "layers": "layer", "models": "model", "patches": "patch", "pins": "pin",

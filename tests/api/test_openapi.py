@@ -6,17 +6,14 @@ import shutil
 import subprocess
 import tempfile
 
-import yaml
-
 from daemon import F32, JSON, PROBLEM, PROXY, ROOT, Daemon
 from events import Stream, blocks
-from schema import faults, resolve
+from schema import contract, faults, resolve
 from tap import HANG_S, Skip, case, check, equal, fail, near, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 daemon = Daemon("--gpu", "cpu", "--audit", os.path.join(folder.name, "audit"))
-with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
-    document = yaml.safe_load(file)
+document = contract()
 METHODS = ("get", "put", "post", "patch", "delete")
 STREAM = "text/event-stream"
 WORLD = {"/v1/locate", "/v1/contact", "/v1/ray", "/v1/pick"}  # of many locales

@@ -5,7 +5,7 @@ from daemon import Daemon, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_shapes, put_terrain
 from mesh_oracle import put_mesh, rectangle
 from oracle import camera_ray, column_major, inverse, view_projection
-from tap import case, check, equal, near, near_all, rng, run, test
+from tap import case, check, equal, near, near_all, rest, rng, run, test
 
 daemon = Daemon()
 shapes = put_shapes(daemon)
@@ -340,15 +340,14 @@ def hexagon(x, y, side):
     return best
 
 
-@test("100,000 points are in the hexagon with the nearest centre, by exact arithmetic")
-def _():
+def hexagons(of_a_side):
     put_terrain(daemon, "plain", Terrain(41, 41, [[0] * 41 for _ in range(41)], (100.0, 100.0),
                                          (-2000.0, -2000.0)))
     random = rng("hexagons")
     for batch, side in enumerate((1, 5, 0.1, 7.3, 1000, 0.001, 1.5, 3, 33.333, 2.5)):
         reach = min(1000, 1e4 * side)
         pixels = []
-        for i in range(10000):
+        for i in range(of_a_side):
             q, r, at = random.randint(-50, 50), random.randint(-50, 50), random.random()
             u, v = math.sqrt(3) * side * (q + r / 2), 1.5 * side * r
             corner = random.randrange(6) * math.pi / 3 + math.pi / 6
@@ -378,6 +377,8 @@ def _():
 
 
 at_plain = at("plain") + "/pick"
+case("20,000 points are in the hexagon with the nearest centre, by exact arithmetic", hexagons, 2000)
+rest("100,000 points")(lambda: hexagons(10000))
 
 
 @test("a step of a double to either side of a border or corner decides the hexagon")

@@ -21,9 +21,8 @@ import tempfile
 import threading
 import time
 
-import yaml
-
 from daemon import F32, F64, JSON, ROOT, SLOW, Daemon
+from schema import contract
 from tap import HANG_S, Failure, Skip, case, check, equal, near_all, run, test
 
 PACKAGE = os.path.join(ROOT, "client", "python")
@@ -36,8 +35,7 @@ import kota  # noqa: E402
 from kota import arrays  # noqa: E402
 
 NUMPY = arrays.numpy
-with open(os.path.join(ROOT, "proto", "openapi.yaml"), encoding="utf-8") as file:
-    document = yaml.safe_load(file)
+document = contract()
 daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patches-fine", "0")
 for request in document["x-kota-world"]:
     done = daemon.ask(request["method"], request["path"], request["body"],
