@@ -30,9 +30,9 @@ static float *random_samples(struct random *random, size_t count, double holes)
 
 static void every_size_keeps_its_samples_and_validates(void **state)
 {
-    static const uint32_t sizes[][2] = {{2, 2},     {2, 300},    {257, 257}, {258, 257},
-                                        {256, 513}, {514, 259},  {1030, 3},  {700, 1025},
-                                        {3, 1030},  {1290, 1290}};
+    static const uint32_t sizes[][2] = {{2, 2},     {2, 300},     {257, 257}, {258, 257},
+                                        {256, 513}, {514, 259},   {1030, 3},  {700, 1025},
+                                        {3, 1030},  {1290, 1290}, {5, 17},    {15, 18}};
     struct random random = {1};
     (void)state;
 

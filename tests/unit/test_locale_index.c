@@ -362,19 +362,21 @@ static void expect_cost(uint32_t cols, uint32_t rows)
     locale_unref(locale);
 }
 
-/* A locale of one field: three times its samples and 2 KB, counted. Strips may cost more, for nodes
- * of rays cover squares. */
+/* A locale of one field: three times its samples and 2 KB, counted; strips, too. */
 static void a_small_locale_costs_what_it_holds(void **state)
 {
     (void)state;
     for (uint32_t side = 2; side <= 257; side++)
         expect_cost(side, side);
-    for (uint32_t cols = 20; cols <= 257; cols += 3)
-        for (uint32_t rows = cols - 18; rows <= 257; rows += 39)
-            if (cols * rows >= 400)
-                expect_cost(cols, rows);
-    for (uint32_t cols = 16; cols <= 64; cols += 6)
-        expect_cost(cols, 1000);
+    for (uint32_t cols = 2; cols <= 257; cols += cols < 40 ? 1 : 7)
+        for (uint32_t rows = 2; rows <= 257; rows += rows < 40 ? 1 : 13)
+            expect_cost(cols, rows);
+    for (uint32_t side = 2; side <= 64; side += side < 18 ? 1 : 6) {
+        expect_cost(side, 1000);
+        expect_cost(1000, side);
+    }
+    expect_cost(2, 30000);
+    expect_cost(30000, 2);
 }
 
 int main(void)

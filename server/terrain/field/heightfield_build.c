@@ -96,7 +96,8 @@ static struct heightfield *field_allocate(const struct heightfield_spec *spec, s
 
     layers_add(&top, layout.tile_cols, layout.tile_rows);
     lay_out(&top, layout, 2);
-    lay_out(&wide, layout, 4);
+    if (shape.first < MINMAX16_TILE_NODES)
+        lay_out(&wide, layout, 4);
     size_t tiles = (size_t)layout.tile_cols * layout.tile_rows;
     size_t groups = (tiles + TILE_GROUP_TILES - 1) / TILE_GROUP_TILES;
     struct heightfield *field =
@@ -242,9 +243,11 @@ static void build_minmax16_top(struct heightfield *field, uint32_t column0, uint
 
 static void build_ray_box(struct heightfield *field)
 {
+    int root_cells = TILE_CELLS << MINMAX16_SHIFT * field->minmax16_level_count;
+
     ray_box_init(&field->ray_box, &field->spec,
                  field->top[field->top_level[field->top_level_count - 1].offset],
-                 (float)(TILE_CELLS << MINMAX16_SHIFT * field->minmax16_level_count));
+                 field->minmax16_first < MINMAX16_TILE_NODES ? (float)root_cells : 0);
 }
 
 void heightfield_build_top(struct heightfield *field, uint32_t tile_column0, uint32_t tile_row0,

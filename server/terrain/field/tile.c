@@ -100,24 +100,33 @@ static uint32_t padded(uint32_t samples)
 struct tile_shape tile_shape(uint32_t cols, uint32_t rows, uint32_t leaf_shift, uint32_t field_cols,
                              uint32_t field_rows)
 {
-    bool is_narrow = field_cols <= TILE_SAMPLES;
-    uint32_t cells = (field_cols > field_rows ? field_cols : field_rows) - 1;
+    uint32_t longer = field_cols > field_rows ? field_cols : field_rows;
+    uint32_t shorter = field_cols + field_rows - longer;
+    bool is_strip = shorter < 16 && (longer > 17 || longer > 2 * shorter);
 
     return (struct tile_shape){
         .cols = (uint16_t)cols,
         .rows = (uint16_t)rows,
-        .stride = (uint16_t)(is_narrow ? padded(cols) : (uint32_t)TILE_SAMPLES),
+        .stride = (uint16_t)(field_cols > TILE_SAMPLES ? (uint32_t)TILE_SAMPLES
+                             : is_strip                ? cols
+                                                       : padded(cols)),
         /* a ray begins at the smallest node over its way: no larger one is ever looked at */
-        .first = cells > 64   ? 0
-                 : cells > 16 ? 1
-                              : MINMAX16_TILE_LAST_LEVEL,
+        .first = is_strip      ? MINMAX16_TILE_NODES
+                 : longer > 65 ? 0
+                 : longer > 17 ? 1
+                               : MINMAX16_TILE_LAST_LEVEL,
         .leaf_shift = leaf_shift,
     };
 }
 
+static bool has_minmax16(const struct tile_shape *shape)
+{
+    return shape->first < MINMAX16_TILE_NODES;
+}
+
 uint32_t tile_row_count(const struct tile_shape *shape)
 {
-    return padded(shape->rows);
+    return has_minmax16(shape) ? padded(shape->rows) : shape->rows;
 }
 
 /* Blocks of 16×16 cells over so many samples of the field. */
@@ -138,6 +147,8 @@ uint32_t tile_minmax16_count(const struct tile_shape *shape)
 {
     uint32_t last = minmax16_index(block_count(shape->cols) - 1, block_count(shape->rows) - 1);
 
+    if (!has_minmax16(shape))
+        return 0;
     if (shape->first == MINMAX16_TILE_LAST_LEVEL)
         return 1;
     return (last - 1) / MINMAX16_CHILDREN * MINMAX16_CHILDREN + MINMAX16_CHILDREN + 1 -
@@ -149,23 +160,20 @@ static size_t minmax16_bytes(const struct tile_shape *shape)
     return (tile_minmax16_count(shape) * sizeof(struct minmax16_node) + 63) / 64 * 64;
 }
 
-/* log2 of the cells along the smallest square of nodes over the tile's part of the field. */
-static uint32_t extent_shift(const struct tile_shape *shape)
+/* log2 of the nodes of a level along so many samples of the tile's part of the field. */
+static uint32_t side_shift(const struct tile_shape *shape, uint32_t samples, uint32_t level)
 {
-    uint32_t cells = (shape->cols > shape->rows ? shape->cols : shape->rows) - 1u;
-    uint32_t shift = BLOCK_SHIFT > shape->leaf_shift ? (uint32_t)BLOCK_SHIFT : shape->leaf_shift;
+    uint32_t extent = BLOCK_SHIFT > shape->leaf_shift ? (uint32_t)BLOCK_SHIFT : shape->leaf_shift;
 
-    while (1u << shift < cells)
-        shift++;
-    return shift;
+    while (1u << extent < samples - 1)
+        extent++;
+    return level < extent ? extent - level : 0;
 }
 
-/* log2 of the nodes along a level. */
-static uint32_t side_shift(const struct tile_shape *shape, uint32_t level)
+static size_t level_nodes(const struct tile_shape *shape, uint32_t level)
 {
-    uint32_t extent = extent_shift(shape);
-
-    return level < extent ? extent - level : 0;
+    return (size_t)1 << (side_shift(shape, shape->cols, level) +
+                         side_shift(shape, shape->rows, level));
 }
 
 static size_t node_count(const struct tile_shape *shape)
@@ -173,7 +181,7 @@ static size_t node_count(const struct tile_shape *shape)
     size_t count = 0;
 
     for (uint32_t level = shape->leaf_shift; level <= TILE_SHIFT; level++)
-        count += (size_t)1 << 2 * side_shift(shape, level);
+        count += level_nodes(shape, level);
     return count;
 }
 
@@ -347,22 +355,24 @@ static void build_levels(struct tile *tile, const struct node_rect *leaves)
 
     for (uint32_t level = tile->shape.leaf_shift + 1; level <= TILE_SHIFT; level++) {
         uint32_t side = 1u << tile->level_shift[level];
+        uint32_t below_side = 1u << tile->level_shift[level - 1];
         struct bounds *nodes = tile->nodes + tile->level_offset[level];
         const struct bounds *below = tile->nodes + tile->level_offset[level - 1];
+        /* a level of one column or row has the one below it as its children */
+        uint32_t is_wide = below_side > 1;
+        uint32_t is_high = side_shift(&tile->shape, tile->shape.rows, level - 1) > 0;
+        uint32_t next_column = is_wide, next_row = is_high ? below_side : 0;
 
-        if (tile->level_shift[level - 1] == 0) { /* one node is over all there is */
-            nodes[0] = below[0];
-            continue;
-        }
         part = (struct node_rect){part.column0 / 2, part.row0 / 2, (part.column1 + 1) / 2,
                                   (part.row1 + 1) / 2};
         for (uint32_t row = part.row0; row < part.row1; row++)
             for (uint32_t column = part.column0; column < part.column1; column++) {
-                const struct bounds *child = below + (size_t)row * 4 * side + (size_t)column * 2;
+                const struct bounds *child =
+                    below + (size_t)(row << is_high) * below_side + (column << is_wide);
 
                 nodes[row * side + column] =
-                    bounds_union(bounds_union(child[0], child[1]),
-                                 bounds_union(child[2 * side], child[2 * side + 1]));
+                    bounds_union(bounds_union(child[0], child[next_column]),
+                                 bounds_union(child[next_row], child[next_row + next_column]));
             }
     }
 }
@@ -396,8 +406,10 @@ static void build(struct tile *tile, const struct node_rect *blocks)
     uint32_t leaf_shift = tile->shape.leaf_shift;
     struct node_rect leaves;
 
-    build_blocks(tile, blocks);
-    build_wide(tile, blocks);
+    if (has_minmax16(&tile->shape)) {
+        build_blocks(tile, blocks);
+        build_wide(tile, blocks);
+    }
     if (leaf_shift > BLOCK_SHIFT) {
         uint32_t more = leaf_shift - BLOCK_SHIFT, round = (1u << more) - 1;
 
@@ -410,7 +422,7 @@ static void build(struct tile *tile, const struct node_rect *blocks)
         leaves = (struct node_rect){blocks->column0 << less, blocks->row0 << less,
                                     blocks->column1 << less, blocks->row1 << less};
     }
-    if (leaf_shift < SQUARE_SHIFT || leaf_shift > BLOCK_SHIFT)
+    if (leaf_shift < SQUARE_SHIFT || leaf_shift > BLOCK_SHIFT || !has_minmax16(&tile->shape))
         build_leaves(tile, &leaves);
     build_levels(tile, &leaves);
 }
@@ -436,8 +448,8 @@ static struct tile *allocate(const struct tile_shape *shape, uint32_t own)
     memset(tile->level_shift, 0, sizeof tile->level_shift);
     for (uint32_t level = shape->leaf_shift; level <= TILE_SHIFT; level++) {
         tile->level_offset[level] = offset;
-        tile->level_shift[level] = (uint8_t)side_shift(shape, level);
-        offset += 1u << 2 * tile->level_shift[level];
+        tile->level_shift[level] = (uint8_t)side_shift(shape, shape->cols, level);
+        offset += (uint32_t)level_nodes(shape, level);
     }
     tile->base = NULL;
     for (uint32_t i = 0; i <= TILE_CHUNKS; i++)
@@ -656,6 +668,8 @@ static bool minmax16_is_valid(const struct tile *tile, struct err *err)
 {
     uint32_t first = tile->shape.first, count = tile_minmax16_count(&tile->shape);
 
+    if (count == 0)
+        return true;
     for (uint32_t i = 0; i < 64 * 64; i++) {
         uint32_t column = i % 64, row = i / 64, lane = (row & 3) * 4 + (column & 3);
         uint32_t node = minmax16_index(column / 4, row / 4);
@@ -684,10 +698,11 @@ static bool minmax16_is_valid(const struct tile *tile, struct err *err)
 bool tile_validate(const struct tile *tile, struct err *err)
 {
     for (uint32_t level = tile->shape.leaf_shift; level <= TILE_SHIFT; level++) {
-        uint32_t side = 1u << tile->level_shift[level];
+        uint32_t cols = 1u << tile->level_shift[level];
+        uint32_t rows = 1u << side_shift(&tile->shape, tile->shape.rows, level);
 
-        for (uint32_t row = 0; row < side; row++)
-            for (uint32_t column = 0; column < side; column++) {
+        for (uint32_t row = 0; row < rows; row++)
+            for (uint32_t column = 0; column < cols; column++) {
                 struct bounds want = leaf_bounds(tile, column << level, row << level, 1u << level);
                 struct bounds got = tile_node(tile, level, column, row);
 

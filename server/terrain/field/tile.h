@@ -43,7 +43,8 @@ struct tile_shape {
     uint16_t cols, rows; /* samples inside the field, 2..257 */
     /* alike in all tiles of a field: */
     uint16_t stride;     /* of a row of samples */
-    uint16_t first;      /* the first minmax16 node that there is: the smallest over the field */
+    uint16_t first;      /* the first minmax16 node that there is: the smallest over the field;
+                            MINMAX16_TILE_NODES: a strip has none */
     uint32_t leaf_shift; /* a leaf is 2^leaf_shift cells wide */
 };
 

@@ -33,15 +33,15 @@ struct ray_box {
     float far[RAY_BOX_POWERS]; /* 4^i cells, and the pad twice */
 };
 
-/* z are the field's bounds; the root of its minmax16 nodes is root_cells wide. */
+/* z are the field's bounds; the root of its minmax16 nodes is root_cells wide, 0: it has none. */
 static inline void ray_box_init(struct ray_box *box, const struct heightfield_spec *spec,
                                 struct bounds z, float root_cells)
 {
     double cells_x = 1 / spec->spacing_x_m, cells_y = 1 / spec->spacing_y_m;
     double far = fabs(spec->origin_x_m * cells_x) + fabs(spec->origin_y_m * cells_y);
     double size_z = fabs((double)z.min) + fabs((double)z.max);
-    bool is_common = far < 0x1p30 && isfinite(cells_x) && isfinite(cells_y) && z.min <= z.max &&
-                     size_z < RAY_BOX_Z_MAX_M;
+    bool is_common = root_cells > 0 && far < 0x1p30 && isfinite(cells_x) && isfinite(cells_y) &&
+                     z.min <= z.max && size_z < RAY_BOX_Z_MAX_M;
     double pad_z = 0x1p-18 * size_z + 1e-8;
     double reach = is_common ? 0x1p24 : -1;
 

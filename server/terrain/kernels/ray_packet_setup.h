@@ -39,7 +39,8 @@ static inline void packet_setup_init(struct packet_setup *b, const struct height
 {
     b->field = field;
     b->z = heightfield_node(field, field->level_max, 0, 0);
-    b->has_minmax16 = fabs((double)b->z.min) + fabs((double)b->z.max) < MINMAX16_Z_MAX_M;
+    b->has_minmax16 = field->minmax16_first < MINMAX16_TILE_NODES &&
+                      fabs((double)b->z.min) + fabs((double)b->z.max) < MINMAX16_Z_MAX_M;
 }
 
 /* The bits of the exponents of the longest components; see axes_exponents. */
