@@ -126,13 +126,14 @@ LIB_FILES := $(LIB_SHARED) $(LIBKOTA) $(B)/lib/pkgconfig/libkota.pc $(B)/include
 EXAMPLES := $(EXAMPLE_SRC:client/examples/%.c=$(B)/examples/%)
 EXAMPLE_LIBS := $(shell $(PKG_CONFIG) --cflags --libs libuv 2>/dev/null)
 # What it takes of the server, compiled again for a shared library.
-LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/json_number.c \
-	server/base/power_of_ten.c server/formats/feed_frames.c)
+LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(LIBKOTA_SRC) server/base/text/json_number.c \
+	server/base/text/power_of_ten.c server/formats/feed_frames.c)
 # libkota-ground: questions about ground without a daemon. What is listed here is all that may be in
 # it: no socket, no library but libc and libm.
 GROUND_PARTS := $(sort $(wildcard $(addprefix server/terrain/,bvh/*.c field/*.c field_ray/*.c \
 	instances/*.c kernels/*.c mesh/*.c radial/*.c sweep/*.c))) $(addprefix server/terrain/,motion.c pick.c sight.c trig.c) \
-	$(addprefix server/base/,content_hash.c err.c huge.c nearest_word.c number_read.c power_of_ten.c slab.c) \
+	$(addprefix server/base/,content_hash.c err.c huge.c slab.c text/nearest_word.c text/number_read.c \
+	text/power_of_ten.c) \
 	$(addprefix server/formats/,feed_frames.c float_layout.c polygon/polygon_edit.c polygon/polygon_set.c) \
 	$(addprefix server/json/,json_check.c json_value.c) \
 	$(addprefix server/world/ask/,across.c layer_ask.c locate.c query.c sweep.c) \
@@ -434,7 +435,7 @@ wasm-left-out:
 	@echo "kota_ground.wasm is left out: $(WASM_CC) cannot build for wasm32-wasi (sh deploy/install-deps.sh wasm)"
 
 # The inspector is served from memory: server/api/calls/web.c embeds client/web/.
-WEB_FILES := $(sort $(wildcard client/web/* client/web/scene/* client/web/types/*))
+WEB_FILES := $(sort $(wildcard $(addprefix client/web/,* map/* scene/* types/*)))
 # again when the module has come or gone
 ifneq ($(strip $(file <$(B)/web_made)),$(WASM))
 $(shell mkdir -p $(B) && echo $(WASM) >$(B)/web_made)

@@ -11,7 +11,7 @@
  */
 #include "client/kota.h"
 
-#include "base/nearest_word.h"
+#include "base/text/nearest_word.h"
 #include "base/check.h"
 #include "base/standard_files.h"
 #include "client/help.h"

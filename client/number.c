@@ -1,17 +1,17 @@
 /*
  * Numbers: text to double and back, without the process's locale.
  *
- * The grammar is that of base/number_read.h. Back to text, the fewest of 15, 16 or 17 significant
- * digits that read back as the same bits are printed; cJSON's own printer compares within an
- * epsilon and so may lose the last bit.
+ * The grammar is that of base/text/number_read.h. Back to text, the fewest of 15, 16 or 17
+ * significant digits that read back as the same bits are printed; cJSON's own printer compares
+ * within an epsilon and so may lose the last bit.
  *
  * Invariant: number_scan never reads past the terminating NUL and never accepts a number that is
  * not finite.
  */
 #include "client/number.h"
 
-#include "base/decimal.h"
-#include "base/number_read.h"
+#include "base/text/decimal.h"
+#include "base/text/number_read.h"
 
 #include <locale.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  */
 #include "client/lib/read.h"
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "client/lib/answer_data.h"
 #include "client/lib/error.h"
 

@@ -10,7 +10,7 @@
  */
 #include "client/lib/text.h"
 
-#include "base/json_number.h"
+#include "base/text/json_number.h"
 
 #include <stdlib.h>
 #include <string.h>

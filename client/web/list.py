@@ -2,7 +2,7 @@
 
     python3 client/web/list.py MADE... >web_assets.inc      (called by the Makefile)
 
-MADE are files that the build has made, beside those of this folder, of scene/ and of types/. In /web/
+MADE are files that the build has made, beside those of this folder, of map/, scene/ and types/. In /web/
 all are in one folder.
 
 A line a file: WEB_ASSET(symbol, "name", "media type", "tag", "path"). The tag is of the content, so
@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.relpath(__file__))
 
 
 def main():
-    files = [path for folder in ("", "scene", "types")
+    files = [path for folder in ("", "map", "scene", "types")
              for path in glob.glob(os.path.join(HERE, folder, "*"))]
     for path in sorted(files, key=os.path.basename) + sys.argv[1:]:
         name, ending = os.path.basename(path), os.path.splitext(path)[1]

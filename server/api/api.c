@@ -13,7 +13,7 @@
 #include "api/calls/patch_wait_queue.h"
 #include "api/feed/watches.h"
 #include "api/routes.h"
-#include "base/power_of_ten.h"
+#include "base/text/power_of_ten.h"
 #include "sand/impact/fates.h"
 
 #include <stdio.h>

@@ -9,8 +9,8 @@
  */
 #include "api/options.h"
 
-#include "base/json_text.h"
-#include "base/nearest_word.h"
+#include "base/text/json_text.h"
+#include "base/text/nearest_word.h"
 #include "world/ask/all_hits.h"
 
 #include <math.h>

@@ -20,7 +20,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
  */
 #include "base/span.h"
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 
 #define NUMBER_LENGTH_MAX 63 /* as JSON_NUMBER_BYTES_MAX */
 

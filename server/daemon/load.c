@@ -14,7 +14,7 @@
 #include "api/manifest.h"
 #include "api/options.h"
 #include "api/upload.h"
-#include "base/hex.h"
+#include "base/text/hex.h"
 #include "base/degree_grid.h"
 #include "base/log.h"
 

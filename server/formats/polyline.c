@@ -12,7 +12,7 @@
  */
 #include "formats/polyline.h"
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  */
 #include "formats/token.h"
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "formats/word.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "http/answer.h"
 
 #include "base/check.h"
-#include "base/integer_text.h"
+#include "base/text/integer_text.h"
 #include "http/loop_data.h"
 #include "http/server_data.h"
 

@@ -12,7 +12,7 @@
  */
 #include "http/authority.h"
 
-#include "base/hex.h"
+#include "base/text/hex.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

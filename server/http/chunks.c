@@ -16,7 +16,7 @@
 #include "http/chunks.h"
 
 #include "http/head.h"
-#include "base/hex.h"
+#include "base/text/hex.h"
 
 enum state {
     AT_SIZE, /* the first is 0, the zeroed state */

@@ -14,8 +14,8 @@
 #include "http/reply.h"
 
 #include "base/check.h"
-#include "base/integer_text.h"
-#include "base/json_text.h"
+#include "base/text/integer_text.h"
+#include "base/text/json_text.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include "http/router.h"
 
 #include "base/check.h"
-#include "base/nearest_word.h"
+#include "base/text/nearest_word.h"
 
 #include <stdint.h>
 #include <stdio.h>

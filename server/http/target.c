@@ -14,7 +14,7 @@
  */
 #include "http/target.h"
 
-#include "base/hex.h"
+#include "base/text/hex.h"
 #include "http/authority.h"
 
 #include <stdint.h>

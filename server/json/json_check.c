@@ -14,8 +14,8 @@
  */
 #include "json/json_check.h"
 
-#include "base/hex.h"
-#include "base/number_read.h"
+#include "base/text/hex.h"
+#include "base/text/number_read.h"
 
 #include <stdbool.h>
 #include <stdint.h>

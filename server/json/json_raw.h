@@ -6,8 +6,8 @@
 #ifndef KOTA_JSON_JSON_RAW_H
 #define KOTA_JSON_JSON_RAW_H
 
-#include "base/integer_text.h"
-#include "base/json_number.h"
+#include "base/text/integer_text.h"
+#include "base/text/json_number.h"
 #include "terrain/vec.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  */
 #include "json/json_read.h"
 
-#include "base/nearest_word.h"
+#include "base/text/nearest_word.h"
 
 #include <math.h>
 #include <string.h>

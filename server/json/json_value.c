@@ -4,7 +4,7 @@
  */
 #include "json/json_value.h"
 
-#include "base/hex.h"
+#include "base/text/hex.h"
 
 #include <string.h>
 

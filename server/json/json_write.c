@@ -11,7 +11,7 @@
 
 #include "json/json_raw.h"
 #include "base/check.h"
-#include "base/json_number.h"
+#include "base/text/json_number.h"
 
 #include <math.h>
 #include <string.h>

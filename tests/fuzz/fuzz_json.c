@@ -3,7 +3,7 @@
  * the check is parsed, the tape names the same values, and every number of it reads back as the
  * same bits after it was printed.
  */
-#include "base/json_number.h"
+#include "base/text/json_number.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json_tape_check.h"
 

@@ -2,7 +2,7 @@
  * Times of RFC 3339.
  */
 #include "base/clock.h"
-#include "base/utc_read.h"
+#include "base/text/utc_read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * Decimal numbers: the grammar by a table, the value against strtod() in the C locale over random
  * texts, and once more in a locale with a decimal comma where the machine has one.
  */
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 
 #include <locale.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * glTF: positions are float32, but where nodes place them is float64. Places are held against the
  * transforms of the specification in long double; accessors of each kind against what was written.
  */
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "tests/support/polygon_check.h"
 #include "tests/support/random.h"
 

@@ -2,7 +2,7 @@
  * The JSON writer and its numbers: what is written reads back as the same bits, and is as short as
  * it can be.
  */
-#include "base/json_number.h"
+#include "base/text/json_number.h"
 #include "json/json_buffer.h"
 #include "json/json_write.h"
 #include "tests/support/json_tape_check.h"

@@ -1,7 +1,7 @@
 /*
  * Log lines as they arrive on standard error, which each test turns into a pipe.
  */
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 #include "base/log.h"
 
 #include <setjmp.h>

@@ -2,8 +2,8 @@
  * Decimal text to float64 against strtod, bit for bit: hard cases in their millions, and what is no
  * JSON number. And back: the shortest text against printf with as many digits.
  */
-#include "base/json_number.h"
-#include "base/number_read.h"
+#include "base/text/json_number.h"
+#include "base/text/number_read.h"
 #include "tests/support/random.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  * diagonal from the north-west to the south-east sample is `anti`; unflipped, y = r and it is
  * `main`.
  */
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "terrain/field/heightfield.h"
 #include "tests/support/raster_check.h"
 #include "tests/support/test_data.h"

@@ -60,7 +60,7 @@ const coloursAt = (page, pixels) => page.evaluate((list) => {
 
 /** The cache alone, with fetches that the test settles. */
 async function cacheCases(check) {
-  const code = readFileSync(join(root, "client/web/tilecache.js"));
+  const code = readFileSync(join(root, "client/web/map/tilecache.js"));
   const { TileCache, touches } =
     await import(`data:text/javascript;base64,${code.toString("base64")}`);
   const calls = [], turn = () => new Promise((done) => setImmediate(done));

@@ -4,7 +4,7 @@
 #include "api/auth/claims.h"
 
 #include "base/span.h"
-#include "base/utc_read.h"
+#include "base/text/utc_read.h"
 #include "world/values/locale.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
  */
 #include "api/auth/signed_token.h"
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "json/json_tape.h"
 
 #include <openssl/evp.h>

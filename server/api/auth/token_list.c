@@ -3,12 +3,12 @@
  *
  * Tokens are kept as SHA-256 digests, whether the file has the token or its digest: a token is a
  * long random text, so a plain digest is enough, and finding one of 100,000 is a binary search
- * whose time reveals nothing of a token (base/hex.h reads the digits of `sha256:`).
+ * whose time reveals nothing of a token (base/text/hex.h reads the digits of `sha256:`).
  */
 #include "api/auth/token_list.h"
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/text/base64.h"
+#include "base/text/hex.h"
 
 #include <openssl/sha.h>
 

@@ -19,7 +19,7 @@
 #include "json/json_raw.h"
 #include "api/options.h"
 #include "api/encode.h"
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 #include "api/maps/map_ground.h"
 
 /* A locale that may answer. */

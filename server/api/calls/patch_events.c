@@ -26,7 +26,7 @@
 #include "api/calls/patches.h"
 #include "api/feed/granule_frame.h"
 #include "api/text.h"
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "base/clock.h"
 #include "json/json_buffer.h"
 

@@ -4,7 +4,7 @@
  */
 #include "api/feed/event_form.h"
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 
 #include "api/encode.h"
 #include "formats/feed_frames.h"

@@ -13,7 +13,7 @@
 #include "api/encode.h"
 #include "api/options.h"
 #include "base/clock.h"
-#include "base/utc_read.h"
+#include "base/text/utc_read.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -35,7 +35,7 @@
  */
 #include "formats/polygon/gltf.h"
 
-#include "base/base64.h"
+#include "base/text/base64.h"
 #include "base/check.h"
 #include "formats/polygon/gltf_uses.h"
 #include "formats/little.h"

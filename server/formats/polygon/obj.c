@@ -23,7 +23,7 @@
 #include "formats/polygon/obj.h"
 
 #include "base/check.h"
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "formats/word.h"
 
 #include <string.h>

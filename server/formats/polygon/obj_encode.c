@@ -4,8 +4,8 @@
  * A heightfield is written row by row: the vertices of the next row, then the triangles of the
  * cells between the two rows. So a face names only earlier vertices, as one-pass readers need, and
  * only two rows of numbers are kept. Samples that are holes have no vertex. Numbers are the
- * shortest text that reads back as the same float64 (base/json_number.h): a reader that multiplies
- * nothing gets the same bits.
+ * shortest text that reads back as the same float64 (base/text/json_number.h): a reader that
+ * multiplies nothing gets the same bits.
  *
  * Text is gathered in a buffer of fixed size and handed on when it is nearly full; a statement is
  * put together piece by piece, and no piece is longer than OBJ_PIECE_MAX.
@@ -14,7 +14,7 @@
  */
 #include "formats/polygon/obj_encode.h"
 
-#include "base/json_number.h"
+#include "base/text/json_number.h"
 
 #include <stdlib.h>
 #include <string.h>

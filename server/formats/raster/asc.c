@@ -21,7 +21,7 @@
  */
 #include "formats/raster/raster_decode.h"
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "formats/token.h"
 
 #include <string.h>

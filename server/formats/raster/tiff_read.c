@@ -19,7 +19,7 @@
  */
 #include "formats/raster/tiff_read.h"
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

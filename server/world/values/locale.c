@@ -15,7 +15,7 @@
 #include "world/values/locale.h"
 
 #include "base/check.h"
-#include "base/nearest_word.h"
+#include "base/text/nearest_word.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "world/values/snapshot.h"
 
 #include "base/check.h"
-#include "base/nearest_word.h"
+#include "base/text/nearest_word.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * number_read.c reads the decimal grammar. Here are the words that programs write in place of
  * numbers.
  */
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 
-#include "base/number_read.h"
+#include "base/text/number_read.h"
 
 #include <math.h>
 #include <strings.h>

@@ -9,7 +9,7 @@
  *
  * Source: RFC 8259 section 7, RFC 3629 section 4 (the table of well-formed sequences).
  */
-#include "base/json_text.h"
+#include "base/text/json_text.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *
  * Source: F. Damerau, A technique for computer detection and correction of spelling errors, 1964.
  */
-#include "base/nearest_word.h"
+#include "base/text/nearest_word.h"
 
 #include <string.h>
 

@@ -13,10 +13,10 @@
  * and those plus one: when both round to the same float64 that is the result, else strtod decides,
  * in the C locale.
  */
-#include "base/number_read.h"
+#include "base/text/number_read.h"
 
 #include "base/check.h"
-#include "base/power_of_ten.h"
+#include "base/text/power_of_ten.h"
 
 #include <locale.h>
 #include <math.h>

@@ -13,9 +13,9 @@
  * version did, and a quarter of its samples were there).
  * Dropped: Grisu2 (not always shortest), Ryu (tables of the same size, longer code).
  */
-#include "base/json_number.h"
+#include "base/text/json_number.h"
 
-#include "base/power_of_ten.h"
+#include "base/text/power_of_ten.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * Times of RFC 3339, section 5.6. The form is checked digit by digit, because strptime also takes
  * blanks, signs and shorter numbers; and the day by timegm, which makes 2 March of 30 February.
  */
-#include "base/utc_read.h"
+#include "base/text/utc_read.h"
 
 #include <ctype.h>
 #include <string.h>

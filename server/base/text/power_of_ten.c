@@ -7,7 +7,7 @@
  * rounded up. Reading needs those above 10^55 rounded down; that is one less, because 5^56 and all
  * above have more than 128 bits and are odd. Invariant: the leading bit of each entry is set.
  */
-#include "base/power_of_ten.h"
+#include "base/text/power_of_ten.h"
 
 #include <pthread.h>
 #include <stdbool.h>
