@@ -17,7 +17,7 @@ from tap import HANG_S, Failure, check, equal, near
 SIDE = 65
 SPACING = 0.5
 GRANULE_M = 0.89  # the diameter of a coarse one
-RUN = ("--patch-speed", "0", "--patch-pause-ms", "100")
+RUN = ("--patch-speed", "0", "--patch-pause-ms", "100", "--patch-active-max-ms", "3000")
 QUICK = (*RUN, "--patch-linger-ms", "0")
 RESTING = (*RUN, "--patch-linger-ms", "3600000")
 CPU = ("--gpu", "cpu")

@@ -19,7 +19,8 @@ from tap import HANG_S, run, test
 
 SIDE = 120  # samples, half a metre apart
 BALL = {"radius": 1.8, "mass": 40000}  # 4 coarse granules across
-SAND = ("--gpu", "cpu", "--gpu-warm", "--patch-pause-ms", "300", "--patch-linger-ms", "300", "--patches-medium", "0",
+SAND = ("--gpu", "cpu", "--gpu-warm", "--patch-pause-ms", "300", "--patch-linger-ms", "300",
+        "--patch-active-max-ms", "3000", "--patches-medium", "0",
         "--patches-fine", "0", "--patches-coarse", "1", "--patch-speed")
 
 engine = Server().__enter__()

@@ -14,7 +14,7 @@ WAIT_S = 600 * SLOW
 BALL = {"radius": 2, "mass": 80000}  # 4.5 coarse granules across
 
 daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "300",
-                "--patch-linger-ms", "3000", "--patches-medium", "0", "--patches-fine", "0",
+                "--patch-linger-ms", "3000", "--patch-active-max-ms", "4000", "--patches-medium", "0", "--patches-fine", "0",
                 "--patches-coarse", "1")
 dry = Daemon("--gpu", "off")
 

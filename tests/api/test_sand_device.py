@@ -354,7 +354,7 @@ SMALL = {"size": [4, 4], "depth": 1.8}
 
 @test("a whole drop on Mesa's software renderer, beside a patch that is drawn and thrown away")
 def _():
-    with software(*RESTING) as daemon:
+    with software(*RESTING, "--patch-active-max-ms", "2000") as daemon:
         put_terrain(daemon, "other", land())
         before, at = heights(daemon, "other"), revision(daemon, "other")
         thrown = make(daemon, "other", 8, 8, bodies=[body(8, 8)], **SMALL)

@@ -125,8 +125,8 @@ static double sphere_acceleration(double angle_rad, float friction)
     params.friction = friction;
     engine = sand_make(&params, 1);
     press = pow(-params.mass_kg * (double)gravity[2] / params.stiffness, 2.0 / 3);
-    ball = sand_granule(2, 5, (float)(params.radius_m - press), NULL);
-    sand_flat(engine, 0, 20, 1, gravity);
+    ball = sand_granule(2, 3, (float)(params.radius_m - press), NULL);
+    sand_flat(engine, 0, 6, 1, gravity);
     sand_put(engine, 0, &ball, 1);
     sand_substeps(engine, 1, 240); /* the contact finds its balance */
     sand_granules_read(engine, 0, &ball);
@@ -185,7 +185,7 @@ static void a_granule_sticks_on_an_incline(void **state)
     params.drag_linear = params.drag_angular = 0;
     engine = sand_make(&params, 1);
     then = granule_on_its_face(&params);
-    sand_flat(engine, 0, 8, 2, gravity);
+    sand_flat(engine, 0, 6, 1, gravity);
     sand_put(engine, 0, &then, 1);
     sand_frames(engine, 1, 60);
     sand_granules_read(engine, 0, &then);
@@ -270,7 +270,7 @@ static void collisions_conserve_momentum(void **state)
     params.drag_linear = params.drag_angular = 0;
     params.sleep_after_s = INFINITY;
     engine = sand_make(&params, 1);
-    sand_flat(engine, 0, 10, 10, sand_weightless);
+    sand_flat(engine, 0, 8, 8, sand_weightless);
     for (int i = 0; i < 64; i++) { /* a sphere of granules that falls in on itself */
         float *x = granules[i].x, *v = granules[i].v;
 
