@@ -150,6 +150,7 @@ def _():
         if now == since:
             equal(known, all_of_them, f"at step {now}")
         step = since
+        time.sleep(0.02)
     until(daemon, place, "resting")
     step, moved, _ = granules(daemon, place, step)
     known.update(moved)

@@ -208,6 +208,7 @@ def _():
     plain.ok("PUT", "/v1/locales/full/layers/last", box(0.1), status=201, media="model/obj")
     patch = plain.ok("GET", place)
     while patch["state"] not in ENDED:
+        time.sleep(0.01)
         patch = plain.ok("GET", place)
     equal((patch["state"], patch["bodies"][0]["layer"]), ("written", None), f"the end: {patch}")
     check("not left" in patch["reason"] and str(most) in patch["reason"], patch["reason"])

@@ -428,6 +428,7 @@ def _():
         while not stop.is_set():
             answer = asker.ask("GET", "/v1/locales/fed/height?x=16&y=16")
             answers.append((answer.status, answer.json["revision"]))
+            time.sleep(0.002)
 
     thread = threading.Thread(target=ask)
     thread.start()

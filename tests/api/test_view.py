@@ -2,6 +2,7 @@
 in it; refusals; no question waits for it. On Mesa's software renderer."""
 import math
 import threading
+import time
 
 from daemon import check, equal, problem
 from images import read_png
@@ -176,6 +177,7 @@ def _():
     while any(thread.is_alive() for thread in threads):
         daemon.ok("GET", f"{AT}/height?x={SPACING}&y=3")
         asked += 1
+        time.sleep(0.01)
     for thread in threads:
         thread.join()
     refused = [answer for answer in answers if answer.status == 503]
