@@ -7,7 +7,7 @@
  * this leaves is drawn by the coarser level. A ring is 12 blocks of m x m vertices, four of m x 3
  * and the L, m = (n + 1) / 4; the finest level that is drawn has its middle, too. A vertex is its
  * number alone, so all levels and blocks share one index buffer and there is no vertex buffer.
- * Blocks outside of the view are not drawn.
+ * Blocks outside of the field or, by the range of their own heights, of the view are not drawn.
  *
  * Heights lie in one texture a level, addressed as a torus: when the window moves, only the strip
  * that came in is read from the blocks, worked on and uploaded. With each height goes that of the
@@ -93,6 +93,7 @@ class Level {
     this.window = null; // [x, y] of vertex 0, null: nothing is here
     this.dirty = []; // rectangles to read again
     this.z = new Float32Array(side * side);
+    this.ranges = new Map(); // the cells of a block → its least and greatest height
     this.heights = makeTexture(gl, gl.RG32F, side, side, { wrapped: true });
     this.slopes = isTop ? 2 : 4; // of a texel
     this.gradients = isLit ? makeTexture(gl, isTop ? gl.RG16F : gl.RGBA16F, this.gradientSide,
@@ -210,6 +211,7 @@ export class Clipmap {
   /** Reads a rectangle from the blocks, which are here, and uploads it. */
   #fill(level, rect) {
     const { gl, field } = this, mask = level.side - 1;
+    level.ranges.clear();
     const pairs = heightPairs(field, level.number, rect);
     for (let v = 0, k = 0; v < rect[3]; v++) {
       const row = ((rect[1] + v) & mask) * level.side;
@@ -369,7 +371,7 @@ export class Clipmap {
       if (isAbove) gl.enable(gl.CULL_FACE);
       let run = null;
       for (const block of [...ring, ...inner]) {
-        if (isOutside(planes, ...this.#boundsOf(level, block.cells, eye))) {
+        if (!this.#isSeen(level, block, eye, planes)) {
           counters.blocksCulled++;
           continue;
         }
@@ -400,12 +402,35 @@ export class Clipmap {
     return dx + 2 * dy;
   }
 
-  #boundsOf(level, [c0, r0, c1, r1], eye) {
-    const { field } = this, [x, y] = level.window;
-    const a = field.place(level.number, x + c0, y + r0);
-    const b = field.place(level.number, x + c1, y + r1);
-    return [[a[0] - eye[0], a[1] - eye[1], field.low - eye[2]],
-      [b[0] - eye[0], b[1] - eye[1], field.high - eye[2]]];
+  /** Is part of a block in the field and in the view? */
+  #isSeen(level, { cells: [c0, r0, c1, r1] }, eye, planes) {
+    const { field } = this, { number } = level, [x, y] = level.window;
+    if ([x + c1, y + r1].some((v) => v <= 0) ||
+      [x + c0, y + r0].some((v, i) => v >= field.last[i] / 2 ** number)) return false;
+    const [low, high] = this.#rangeOf(level, [c0, r0, c1, r1]);
+    const a = field.place(number, x + c0, y + r0), b = field.place(number, x + c1, y + r1);
+    return !isOutside(planes, [a[0] - eye[0], a[1] - eye[1], low - eye[2]],
+      [b[0] - eye[0], b[1] - eye[1], high - eye[2]]);
+  }
+
+  /** The least and the greatest height of a block, in the coarser level's shape, too: its heights are
+   * means of samples of the block or next to it. */
+  #rangeOf(level, cells) {
+    const known = level.ranges.get(cells);
+    if (known) return known;
+    const [c0, r0, c1, r1] = cells, { side, z, window: [x, y] } = level, mask = side - 1;
+    const range = [Infinity, -Infinity], last = this.n - 1;
+    for (let r = Math.max(0, r0 - 1); r <= Math.min(last, r1 + 1); r++) {
+      const row = ((y + r) & mask) * side;
+      for (let c = Math.max(0, c0 - 1); c <= Math.min(last, c1 + 1); c++) {
+        const height = z[row + ((x + c) & mask)];
+        if (height >= HOLE) continue;
+        if (height < range[0]) range[0] = height;
+        if (height > range[1]) range[1] = height;
+      }
+    }
+    level.ranges.set(cells, range);
+    return range;
   }
 
   #setLevel(at, level, coarser, eye) {

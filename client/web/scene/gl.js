@@ -5,6 +5,8 @@
  * that was lost. Nothing here knows of terrain.
  */
 
+const FINER = 4; // texels of the noise's texture beside those that noise is made of
+
 /** No 3D on this machine; the message says why. */
 export class NoWebGL extends Error {}
 
@@ -114,8 +116,8 @@ export function makeTexture(gl, format, width, height, o = {}) {
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, wrap);
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, wrap);
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, o.linear ? gl.LINEAR : gl.NEAREST);
-  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, o.levels > 1 ? gl.LINEAR_MIPMAP_NEAREST :
-    o.linear ? gl.LINEAR : gl.NEAREST);
+  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, o.levels > 1 ?
+    gl.NEAREST_MIPMAP_NEAREST : o.linear ? gl.LINEAR : gl.NEAREST);
   return texture;
 }
 
@@ -162,19 +164,30 @@ export function uploadTorus(gl, side, x, y, width, height, format, values, chann
 }
 
 /**
- * A texture of smooth noise that tiles, with mipmaps; the same every time.
- * @param {WebGL2RenderingContext} gl @param {number} side a power of two
+ * A texture of smooth noise that tiles, with mipmaps; the same every time. It is interpolated once,
+ * here, and read without a filter, which on llvmpipe costs more than half of a read.
+ * @param {WebGL2RenderingContext} gl @param {number} side a power of two; the texture's is FINER times
+ *   as long
  * @returns {WebGLTexture} R8
  */
 export function makeNoise(gl, side) {
-  const sum = new Float32Array(side * side), bytes = new Uint8Array(side * side);
+  const sum = new Float32Array(side * side);
   for (let cells = 4, gain = 1; cells <= side / 2; cells *= 2, gain *= 0.62)
     addNoise(sum, side, cells, gain);
   const low = sum.reduce((a, b) => Math.min(a, b)), high = sum.reduce((a, b) => Math.max(a, b));
-  for (let i = 0; i < bytes.length; i++) bytes[i] = 255 * (sum[i] - low) / (high - low);
-  const texture = makeTexture(gl, gl.R8, side, side,
-    { linear: true, wrapped: true, levels: Math.log2(side) + 1 });
-  gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, side, side, gl.RED, gl.UNSIGNED_BYTE, bytes);
+  const wide = FINER * side, fine = new Uint8Array(wide * wide), at = (i) => (i + 0.5) / FINER - 0.5;
+  for (let y = 0, k = 0; y < wide; y++) {
+    const v = Math.floor(at(y)), t = at(y) - v, row = (v + side) % side * side;
+    const next = (v + 1) % side * side;
+    for (let x = 0; x < wide; x++, k++) {
+      const u = Math.floor(at(x)), s = at(x) - u, c = (u + side) % side, c1 = (u + 1) % side;
+      const a = sum[row + c] + s * (sum[row + c1] - sum[row + c]);
+      const b = sum[next + c] + s * (sum[next + c1] - sum[next + c]);
+      fine[k] = 255 * (a + t * (b - a) - low) / (high - low);
+    }
+  }
+  const texture = makeTexture(gl, gl.R8, wide, wide, { wrapped: true, levels: Math.log2(wide) + 1 });
+  gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, wide, wide, gl.RED, gl.UNSIGNED_BYTE, fine);
   gl.generateMipmap(gl.TEXTURE_2D);
   return texture;
 }

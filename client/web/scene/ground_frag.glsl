@@ -7,7 +7,6 @@ precision highp float;
 precision highp sampler2D;
 
 uniform sampler2D u_gradients; // dz/dx, dz/dy of this level, and of the coarser one
-uniform float u_coarse;        // 0: this level has the slopes of the coarser one
 #ifdef RELIEF
 uniform sampler2D u_fine;        // heights of the ground, much finer than the level (relief.js)
 uniform sampler2D u_coarse_fine; // of the coarser one
@@ -18,14 +17,12 @@ uniform vec2 u_taps;        // indices to either side that their slopes are take
 uniform vec2 u_step;        // metres from index to index
 #endif
 uniform sampler2D u_noise;
-uniform vec2 u_noise_at;    // the eye's place, reduced to the noise's period
 uniform vec3 u_range;       // least height, 1 / (greatest - least), the eye's
 uniform vec3 u_sun;
 #ifdef DETAIL
 uniform highp sampler2DArray u_materials; // grass, earth, rock, snow: tone, slopes, height
 #endif
 #include "sky"
-uniform float u_haze;       // 1 / metres
 #ifdef SAND
 #include "cut"
 uniform vec4 u_rect;        // of the patch that is drawn
@@ -39,17 +36,19 @@ uniform float u_cover;      // how much of it is seen; else the ground's
 uniform float u_contour;    // metres from one line of height to the next
 
 in vec3 v_place;
-in vec4 v_at;
-in vec2 v_index;
+in vec4 v_at, v_tone, v_haze;
+#ifdef RELIEF
+in vec3 v_index;
+#endif
 out vec4 color;
 
 #ifdef DETAIL
 // How much of grass, earth, rock and snow; ground that is hollow (> 0) is softer, crests are bare.
 vec4 kinds(float height, float slope, float hollow, float noise) {
-  float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
-  float rock = smoothstep(0.45, 0.95, slope + (noise - 0.5) * 0.3 - 0.6 * hollow);
-  float snow = smoothstep(0.72, 0.92, t) * smoothstep(150.0, 600.0, 1.0 / u_range.y);
-  float earth = clamp(1.0 - smoothstep(0.02, 0.12, t) + smoothstep(0.22, 0.5, slope) * 0.6 -
+  float t = clamp(height + (noise - 0.5) * 0.12, 0.0, 1.0);
+  float rock = ease(0.45, 0.95, slope + (noise - 0.5) * 0.3 - 0.6 * hollow);
+  float snow = ease(0.72, 0.92, t) * v_tone.w;
+  float earth = clamp(1.0 - ease(0.02, 0.12, t) + ease(0.22, 0.5, slope) * 0.6 -
     hollow, 0.0, 1.0);
   return vec4((1.0 - rock) * (1.0 - snow) * vec2(1.0 - earth, earth), rock, (1.0 - rock) * snow);
 }
@@ -69,13 +68,13 @@ vec3 detail(vec2 at, vec4 share) {
 #endif
 
 vec3 material(float height, float slope, float noise) {
-  float t = clamp((height - u_range.x) * u_range.y + (noise - 0.5) * 0.12, 0.0, 1.0);
-  vec3 low = mix(vec3(0.60, 0.56, 0.40), vec3(0.40, 0.47, 0.27), smoothstep(0.0, 0.10, t));
-  float snow = smoothstep(0.72, 0.92, t) * smoothstep(150.0, 600.0, 1.0 / u_range.y);
+  float t = clamp(height + (noise - 0.5) * 0.12, 0.0, 1.0);
+  vec3 low = mix(vec3(0.60, 0.56, 0.40), vec3(0.40, 0.47, 0.27), ease(0.0, 0.10, t));
+  float snow = ease(0.72, 0.92, t) * v_tone.w;
   vec3 high = mix(vec3(0.52, 0.50, 0.36), vec3(0.92, 0.93, 0.95), snow);
-  vec3 soft = mix(low, high, smoothstep(0.25, 0.75, t));
+  vec3 soft = mix(low, high, ease(0.25, 0.75, t));
   vec3 rock = mix(vec3(0.42, 0.38, 0.34), vec3(0.50, 0.48, 0.46), t);
-  return mix(soft, rock, smoothstep(0.45, 0.95, slope + (noise - 0.5) * 0.3));
+  return mix(soft, rock, ease(0.45, 0.95, slope + (noise - 0.5) * 0.3));
 }
 
 // How much of a line of height lies here, every fifth one stronger; as wide as a pixel or two.
@@ -83,15 +82,15 @@ float contour(float height) {
   float lines = height / u_contour, wide = max(fwidth(lines), 1e-6);
   float near = abs(lines - round(lines)) / wide;
   float strength = mod(round(lines), 5.0) == 0.0 ? 0.75 : 0.4;
-  return strength * (1.0 - smoothstep(0.5, 1.2, near)) * (1.0 - smoothstep(0.25, 0.5, wide));
+  return strength * (1.0 - ease(0.5, 1.2, near)) * (1.0 - ease(0.25, 0.5, wide));
 }
 
 #ifdef RELIEF
 float fine(vec2 index) {
   float z = texture(u_fine, index * u_fine_at.xy + u_fine_at.zw).r;
-  if (v_at.z <= 0.0) return z;
+  if (v_index.z <= 0.0) return z;
   vec2 at = index * u_coarse_fine_at.xy + u_coarse_fine_at.zw;
-  return mix(z, texture(u_coarse_fine, at).r, v_at.z);
+  return mix(z, texture(u_coarse_fine, at).r, v_index.z);
 }
 
 vec2 slopes(sampler2D heights, vec4 to, vec2 index, float tap) {
@@ -103,7 +102,7 @@ vec2 slopes(sampler2D heights, vec4 to, vec2 index, float tap) {
 // How far above the ground of the textures the sight line is, at `way` of its lengths beyond the
 // triangle.
 float above(float way) {
-  return (1.0 + way) * v_place.z + u_relief.y - fine(v_index + way * v_place.xy / u_step);
+  return (1.0 + way) * v_place.z + u_relief.y - fine(v_index.xy + way * v_place.xy / u_step);
 }
 
 // Where the sight line meets the ground of the textures, as a part of its length beyond the
@@ -135,7 +134,7 @@ float meeting() {
 #endif
 
 void main() {
-  if (v_at.w > 0.001) discard;
+  if (v_at.w > 0.001) discard; // without it a picture with shadows takes llvmpipe a quarter more
   bool isGround = true;
   float bare = 1.0; // how much of the ground is seen
 #ifdef SAND
@@ -149,20 +148,22 @@ void main() {
 #endif
   vec3 place = v_place;
   vec4 slopes_here = texture(u_gradients, v_at.xy);
-  vec2 gradient = mix(slopes_here.xy, slopes_here.zw, u_coarse * v_at.z);
+  vec2 gradient = mix(slopes_here.xy, slopes_here.zw, v_at.z), at = 512.0 * v_tone.xy;
+  float height = v_tone.z;
 #ifdef RELIEF
   if (u_relief.x > 0.0) {
     place *= 1.0 + meeting();
-    vec2 index = v_index + (place.xy - v_place.xy) / u_step;
+    at += place.xy - v_place.xy;
+    height += (place.z - v_place.z) * u_range.y;
+    vec2 index = v_index.xy + (place.xy - v_place.xy) / u_step;
     gradient = slopes(u_fine, u_fine_at, index, u_taps.x);
-    if (v_at.z > 0.0) gradient = mix(gradient,
-      slopes(u_coarse_fine, u_coarse_fine_at, index, u_taps.y), v_at.z);
+    if (v_index.z > 0.0) gradient = mix(gradient,
+      slopes(u_coarse_fine, u_coarse_fine_at, index, u_taps.y), v_index.z);
   }
 #endif
   vec3 normal = normalize(vec3(-gradient, 1.0));
-  vec2 at = place.xy + u_noise_at;
   float noise = texture(u_noise, at * (1.0 / 512.0)).r;
-  vec3 ground = material(place.z + u_range.z, length(gradient), noise);
+  vec3 ground = material(height, length(gradient), noise);
 #ifdef SAND
   if (!isGround) {
     float grain = texture(u_noise, at * (1.0 / 4.0)).r;
@@ -173,7 +174,7 @@ void main() {
   vec2 next = 2.0 / vec2(textureSize(u_gradients, 0));
   float hollow = clamp(texture(u_gradients, v_at.xy + vec2(next.x, 0.0)).x - gradient.x +
     texture(u_gradients, v_at.xy + vec2(0.0, next.y)).y - gradient.y, -0.5, 0.5);
-  vec3 fine = detail(at, kinds(place.z + u_range.z, length(gradient), hollow, noise)) * bare;
+  vec3 fine = detail(at, kinds(height, length(gradient), hollow, noise)) * bare;
   ground *= 1.0 + 0.55 * fine.x - 0.25 * hollow;
   normal = normalize(vec3(-gradient - 1.4 * fine.yz, 1.0));
 #endif
@@ -181,15 +182,13 @@ void main() {
 #ifdef SHADOWS
   if (light > 0.0) light *= sunlit(place, normalize(vec3(-gradient, 1.0)), isGround);
 #endif
-  float day = smoothstep(-0.12, 0.25, u_sun.z);
-  vec3 sunlight = mix(vec3(1.05, 0.78, 0.52), vec3(1.05, 1.0, 0.90), smoothstep(0.02, 0.4, u_sun.z));
+  float day = ease(-0.12, 0.25, u_sun.z);
+  vec3 sunlight = mix(vec3(1.05, 0.78, 0.52), vec3(1.05, 1.0, 0.90), ease(0.02, 0.4, u_sun.z));
   vec3 lit = ground * (mix(vec3(0.10, 0.11, 0.15), vec3(0.34, 0.38, 0.45), day) *
-    (0.6 + 0.4 * normal.z) + sunlight * smoothstep(-0.02, 0.04, u_sun.z) * light) *
+    (0.6 + 0.4 * normal.z) + sunlight * ease(-0.02, 0.04, u_sun.z) * light) *
     (0.9 + 0.2 * noise);
 #ifdef CONTOURS
   lit = mix(lit, vec3(0.22, 0.14, 0.08), contour(place.z + u_range.z));
 #endif
-  float veil = 1.0 - exp(-length(v_place) * u_haze);
-  vec3 haze = skyAt(normalize(vec3(v_place.xy, max(v_place.z, 0.0))), u_sun, false);
-  color = vec4(mix(min(lit, vec3(1.0)), haze, veil * veil), 1.0);
+  color = vec4(min(lit, vec3(1.0)) * v_haze.a + v_haze.rgb, 1.0);
 }

@@ -2,7 +2,9 @@
 // A level of the clipmap: vertices of a grid, placed by their number, raised by the height texture.
 //
 // Heights: (this level, the next coarser one at the same place); a hole has a height too, and is
-// marked by u_hole. Places are relative to the eye. Indices beyond the field are drawn to its edge.
+// marked by v_at.w. Places are relative to the eye. Indices beyond the field are drawn to its edge.
+// All that is smooth over a triangle is worked out here, not by pixel: on llvmpipe a uniform costs a
+// pixel's program 30 instructions a component.
 precision highp float;
 precision highp int;
 precision highp sampler2D;
@@ -22,10 +24,20 @@ uniform vec2 u_viewer;  // the eye as indices, relative to u_anchor
 uniform vec2 u_blend;   // where blending begins and 1 / its width, in indices
 uniform float u_fade;   // 1: the shape of the coarser level
 uniform vec3 u_gradient; // indices of the gradient texture: x · anchor-relative + yz
+uniform float u_coarse; // 0: this level has the slopes of the coarser one
+uniform vec2 u_noise_at; // the eye's place, reduced to the noise's period
+uniform vec3 u_range;   // least height, 1 / (greatest - least), the eye's
+uniform vec3 u_sun;
+uniform float u_haze;   // 1 / metres
+#include "sky"
 
 out vec3 v_place;
-out vec4 v_at; // xy: where to read the gradients; z: share of the coarser level; w: > 0 beside a hole
-out vec2 v_index; // its index relative to u_anchor
+out vec4 v_at;   // xy: where to read the gradients; z: share of the coarser ones; w: > 0 beside a hole
+out vec4 v_tone; // xy: where to read the noise; z: height, 0 to 1; w: how much snow there may be
+out vec4 v_haze; // rgb: to add to the ground's colour; a: what is left of that
+#ifdef RELIEF
+out vec3 v_index; // xy: relative to u_anchor; z: share of the coarser level
+#endif
 
 const float HOLE = 1e30;
 
@@ -43,7 +55,15 @@ void main() {
   if (!hole && heights.y < HOLE) z = mix(heights.x, heights.y, blend);
   if (hangs) z -= 0.5 * u_step.x;
   v_place = vec3(place * u_step + u_offset, z - u_eye_z);
-  v_at = vec4(place * u_gradient.x + u_gradient.yz, blend, hole ? 1.0 : 0.0);
-  v_index = place;
+  v_at = vec4(place * u_gradient.x + u_gradient.yz, u_coarse * blend, hole ? 1.0 : 0.0);
+  v_tone = vec4((v_place.xy + u_noise_at) * (1.0 / 512.0),
+    (v_place.z + u_range.z - u_range.x) * u_range.y, ease(150.0, 600.0, 1.0 / u_range.y));
+  float veil = 1.0 - exp(-length(v_place) * u_haze);
+  veil *= veil;
+  vec3 way = normalize(vec3(v_place.xy, max(v_place.z, 1e-3)));
+  v_haze = vec4(veil * skyAt(way, u_sun, false), 1.0 - veil);
+#ifdef RELIEF
+  v_index = vec3(place, blend);
+#endif
   gl_Position = u_view * vec4(v_place, 1.0);
 }

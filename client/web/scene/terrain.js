@@ -51,6 +51,8 @@ import { tileCache } from "/web/tilecache.js";
 import { Walk } from "/web/walk.js";
 
 const LOOK_AHEAD_S = 0.8;
+const LINE_MS = 250; // in motion, from one text of the line under the picture to the next: each is
+// laid out and painted, which takes a tenth as long as an empty picture
 const PITCH_TAKEN = -0.6; // at least so far down where the map's place is taken over
 const REST_MS = 250; // without a change, until the picture is drawn as fine as it gets
 const SLOW_MS = 90, QUICK_MS = 30; // a frame, for a coarser and a finer picture
@@ -84,6 +86,7 @@ class Terrain {
     this.frames = { count: 0, ms: 0, perSecond: 0, since: 0, inSecond: 0 };
     this.pace = new Pace();
     this.waiting = [];
+    this.lineAt = 0;
   }
 
   // ---- begin and end ------------------------------------------------------------------------
@@ -305,6 +308,8 @@ class Terrain {
     }
     this.wasMoving = moving;
     this.#tellLook();
+    if (moving && now - this.lineAt < LINE_MS) return;
+    this.lineAt = now;
     this.#line();
   }
 
