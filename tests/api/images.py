@@ -42,6 +42,7 @@ def read_png(data):
     step = channels * depth // 8
     stride = width * step
     raw, rows, before = zlib.decompress(idat), [], bytes(stride)
+    low = int.from_bytes(b"\x7f" * stride, "big")
     assert len(raw) == height * (stride + 1)
     for y in range(height):
         kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:][:stride])
@@ -49,7 +50,8 @@ def read_png(data):
             for i in range(step, stride):
                 line[i] = (line[i] + line[i - step]) & 255
         elif kind == 2:
-            line = bytearray((a + b) & 255 for a, b in zip(line, before))
+            a, b = int.from_bytes(line, "big"), int.from_bytes(before, "big")
+            line = ((a & low) + (b & low) ^ (a ^ b) & ~low).to_bytes(stride, "big")  # no carry between bytes
         elif kind == 3:
             for i in range(stride):
                 left = line[i - step] if i >= step else 0

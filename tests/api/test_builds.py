@@ -115,14 +115,13 @@ def _():
 
 
 def stars(count, corners):
-    """OBJ of concave rings side by side: each takes milliseconds to split."""
+    """OBJ of one concave ring, as many times: each takes milliseconds to split."""
     lines = []
-    for ring in range(count):
-        for i in range(corners):
-            turn, far = 2 * math.pi * i / corners, 50 if i % 2 else 100
-            lines.append(f"v {300 * ring + far * math.cos(turn):.6f} {far * math.sin(turn):.6f} 0")
-        lines.append("f " + " ".join(str(-i) for i in range(corners, 0, -1)))
-    return "\n".join(lines).encode()
+    for i in range(corners):
+        turn, far = 2 * math.pi * i / corners, 50 if i % 2 else 100
+        lines.append(f"v {far * math.cos(turn):.6f} {far * math.sin(turn):.6f} 0")
+    face = "f " + " ".join(str(i) for i in range(1, corners + 1))
+    return "\n".join(lines + [face] * count).encode()
 
 
 @test("a build whose client is gone ends, and is not listed any more")

@@ -136,14 +136,14 @@ for path_, method_, status_, media_, name_, example_, _, _ in examples():
 # ---- by others' eyes --------------------------------------------------------------------------------
 
 
-def judged(subject):
-    """What tests/web/contract.mjs says of a document."""
+def judged(*subjects):
+    """What tests/web/contract.mjs says of each of these documents."""
     node = shutil.which("node")
     if not node:
         raise Skip("no node (deploy/install-deps.sh test)")
     if not os.path.isdir(os.path.join(ROOT, "tests/web/node_modules/@seriousme")):
         raise Skip("no openapi-schema-validator: run `npm ci` in tests/web")
-    done = subprocess.run([node, "tests/web/contract.mjs"], cwd=ROOT, input=json.dumps(subject),
+    done = subprocess.run([node, "tests/web/contract.mjs"], cwd=ROOT, input=json.dumps(subjects),
                           capture_output=True, text=True, timeout=HANG_S)
     check(done.returncode == 0, done.stderr[-3000:])
     return json.loads(done.stdout)
@@ -151,7 +151,7 @@ def judged(subject):
 
 @test("a validator from npm takes it for OpenAPI 3.1, and Ajv every example for valid")
 def _():
-    said = judged(document)
+    said, = judged(document)
     check(said["valid"] and said["version"] == "3.1", f"{said}"[:3000])
     check(said["examples"] >= 80, f"only {said['examples']} examples were looked at")
     equal(said["faults"], [], "examples by Ajv")
@@ -159,12 +159,12 @@ def _():
 
 @test("the same validator finds what is put wrong")
 def _():
-    wrong = json.loads(json.dumps(document))
-    wrong["paths"]["/livez"]["get"]["responses"] = 7
-    check(not judged(wrong)["valid"], "responses that are a number")
-    wrong = json.loads(json.dumps(document))
-    wrong["components"]["schemas"]["Revision"] = {"type": "string"}
-    check(judged(wrong)["faults"], "revisions that are texts")
+    numbers, texts = (json.loads(json.dumps(document)) for _ in range(2))
+    numbers["paths"]["/livez"]["get"]["responses"] = 7
+    texts["components"]["schemas"]["Revision"] = {"type": "string"}
+    first, second = judged(numbers, texts)
+    check(not first["valid"], "responses that are a number")
+    check(second["faults"], "revisions that are texts")
 
 
 # ---- the document and the daemon ------------------------------------------------------------------------
