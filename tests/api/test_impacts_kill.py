@@ -15,7 +15,7 @@ from daemon import F32, Daemon, check, equal
 from ground import CUT, Client
 from tap import ALL, rng, run, test
 
-ROUNDS, MOST = (3, 334) if ALL else (2, 30)
+ROUNDS, MOST = (3, 334) if ALL else (2, 60)
 CLIENTS, GRID, APART = 20, 40, 8
 SIDE = GRID * APART + 1
 BALL = {"radius": 0.45, "mass": 1000, "velocity": [0, 0, -6]}  # four fine granules across
