@@ -37,7 +37,7 @@
 enum { POINTS = 1 << 15, ROUNDS = 11, LISTS = 2, BATCH = 256, WARM = 5, BUILDS = 7 };
 
 /* The last is the judge of the others' answers. */
-enum { BULLET, EMBREE, QOTA_BATCH, QOTA_WHOLE, QOTA, CONTESTANTS };
+enum { BULLET, EMBREE, QOTA_BATCH, QOTA, CONTESTANTS };
 
 #define AGREE 1e-4 /* of the terrain's height */
 #define FEET_M 2.0 /* a hit is asked from at most this much above its floor */
@@ -179,19 +179,8 @@ static struct vec3 point_at(const float *p)
     return (struct vec3){(double)p[0], (double)p[1], (double)p[2]};
 }
 
-static void qota_floors(const void *scene, const float *points, size_t count, float *heights)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct mesh_height floor;
-
-        heights[i] = mesh_floor_height(scene, point_at(&points[3 * i]), 0, &floor)
-                         ? (float)floor.height_m
-                         : NAN;
-    }
-}
-
 /* With the normal, the distance and the point itself. */
-static void qota_contacts(const void *scene, const float *points, size_t count, float *heights)
+static void qota_floors(const void *scene, const float *points, size_t count, float *heights)
 {
     for (size_t i = 0; i < count; i++) {
         struct mesh_contact contact;
@@ -480,9 +469,7 @@ static void rows_print(const struct contestant *c, const char *terrain)
         int who;
         const char *how;
         bool is_asked;
-    } ways[] = {{QOTA, "one by one", true},
-                {QOTA_BATCH, "in a batch", true},
-                {QOTA_WHOLE, "whole contact with normal", false}};
+    } ways[] = {{QOTA_BATCH, "in a batch", true}, {QOTA, "whole contact with normal", false}};
     static const char *const lists[LISTS] = {"hit", "miss"};
 
     for (int peer = BULLET; peer <= EMBREE; peer++)
@@ -522,7 +509,6 @@ static bool terrain_race(struct terrain *t, const char *name)
     terrain_prepare(t);
     scenes_create(c, t);
     qota_again(&c[QOTA_BATCH], &c[QOTA], "  a batch", qota_batches);
-    qota_again(&c[QOTA_WHOLE], &c[QOTA], "  with normal", qota_contacts);
     for (int list = 0; list < LISTS; list++)
         points[list] = allocate(3 * (size_t)POINTS, sizeof(float));
     for (int k = 0; k < CONTESTANTS; k++)

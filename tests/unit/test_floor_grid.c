@@ -110,33 +110,33 @@ static bool ask_tree(const struct mesh *mesh, struct vec3 place, double sign, do
 /* The same question to the columns, scalar and not, to the tree, and in a batch. */
 static void check_ways(struct mesh *mesh, struct vec3 at, double reach)
 {
-    struct mesh_height by_columns = {0}, by_tree = {0}, in_batch, plain = {0};
-    struct mesh_contact whole = {.polygon = MESH_NO_POLYGON};
+    struct mesh_height by_tree = {0}, in_batch;
+    struct mesh_contact by_columns, plain;
     enum simd_level simd = simd_level();
     struct vec3 place = column_place(mesh, at);
-    bool is_there = mesh_floor_height(mesh, at, reach, &by_columns);
+
+    memset(&by_columns, 0, sizeof by_columns);
+    plain = by_columns;
+    bool is_there = mesh_floor(mesh, at, reach, &by_columns);
 
     mesh_floor_heights(mesh, &at, 1, reach, &in_batch);
     assert_true(simd_select(SIMD_SCALAR));
-    bool is_plain = mesh_floor_height(mesh, at, reach, &plain);
+    bool is_plain = mesh_floor(mesh, at, reach, &plain);
 
     assert_true(simd_select(simd));
     bool is_in_tree = ask_tree(mesh, place, 1, place.z + reach + mesh->header->slack, &by_tree);
 
-    by_tree.height_m += is_in_tree ? mesh->lift : 0;
-    if (is_there != mesh_floor(mesh, at, reach, &whole) ||
-        (is_there && whole.polygon != by_tree.polygon))
-        fail_msg("(%.17g, %.17g, %.17g): the whole contact is with %u instead of %u", at.x, at.y,
-                 at.z, whole.polygon, by_tree.polygon);
     if (is_there != is_in_tree || is_there != is_plain ||
         is_there != (in_batch.polygon != MESH_NO_POLYGON) ||
-        by_columns.height_m != by_tree.height_m || by_columns.polygon != by_tree.polygon ||
-        plain.height_m != by_tree.height_m || plain.polygon != by_tree.polygon ||
-        (is_there &&
-         (in_batch.height_m != by_tree.height_m || in_batch.polygon != by_tree.polygon)))
-        fail_msg("(%.17g, %.17g, %.17g): polygon %u at %.17g by columns, %u at %.17g by the tree",
-                 at.x, at.y, at.z, by_columns.polygon, by_columns.height_m, by_tree.polygon,
-                 by_tree.height_m);
+        memcmp(&plain, &by_columns, sizeof plain) != 0 ||
+        (is_there && (by_columns.distance_m != place.z - by_tree.height_m ||
+                      by_columns.polygon != by_tree.polygon ||
+                      in_batch.height_m != by_tree.height_m + mesh->lift ||
+                      in_batch.polygon != by_tree.polygon)))
+        fail_msg("(%.17g, %.17g, %.17g): polygon %u, %.17g below by columns, %u at %.17g by the "
+                 "tree, %u at %.17g in a batch",
+                 at.x, at.y, at.z, by_columns.polygon, by_columns.distance_m, by_tree.polygon,
+                 by_tree.height_m, in_batch.polygon, in_batch.height_m);
 }
 
 /* Polygons of all sizes, over one another. */
@@ -417,14 +417,16 @@ static void a_batch_gives_the_bits_of_single_answers(void **state)
         mesh_floor_heights(mesh, points, count, 0.5, heights);
         assert_true(heights[count].height_m == -7); /* nothing is written behind the last */
         for (size_t i = 0; i < count; i++) {
-            struct mesh_height one = {NAN, MESH_NO_POLYGON};
-            struct mesh_contact contact;
-            bool is_there = mesh_floor_height(mesh, points[i], 0.5, &one);
+            struct mesh_contact one;
 
-            assert_int_equal(mesh_floor(mesh, points[i], 0.5, &contact), is_there);
-            assert_memory_equal(&one.height_m, &heights[i].height_m, sizeof one.height_m);
-            assert_int_equal(one.polygon, heights[i].polygon);
-            assert_true(!is_there || contact.polygon == one.polygon);
+            if (mesh_floor(mesh, points[i], 0.5, &one)) {
+                assert_true(one.distance_m ==
+                            column_place(mesh, points[i]).z - heights[i].height_m);
+                assert_int_equal(one.polygon, heights[i].polygon);
+            } else {
+                assert_true(isnan(heights[i].height_m));
+                assert_true(heights[i].polygon == MESH_NO_POLYGON);
+            }
         }
     }
     mesh_unref(mesh);

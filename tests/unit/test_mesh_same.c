@@ -119,7 +119,7 @@ static void check_mesh(const struct mesh *mesh, struct random *random, int quest
     for (int i = 0; i < questions; i++) {
         struct ray ray = ray_of(random);
         struct mesh_contact a, b;
-        struct mesh_height one = {NAN, MESH_NO_POLYGON}, many;
+        struct mesh_height one, many;
 
         check_ray(mesh, whole, &ray);
         memset(&a, 0, sizeof a);
@@ -128,7 +128,7 @@ static void check_mesh(const struct mesh *mesh, struct random *random, int quest
                          mesh_floor(whole, ray.origin, 0.5, &b));
         assert_memory_equal(&a, &b, sizeof a);
         mesh_floor_heights(mesh, &ray.origin, 1, 0.5, &many);
-        mesh_floor_height(whole, ray.origin, 0.5, &one);
+        mesh_floor_heights(whole, &ray.origin, 1, 0.5, &one);
         assert_int_equal(one.polygon, many.polygon);
         assert_int_equal(mesh_ceiling(mesh, ray.origin, 0, 0, &a),
                          mesh_ceiling(whole, ray.origin, 0, 0, &b));

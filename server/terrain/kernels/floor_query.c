@@ -230,26 +230,6 @@ __attribute__((noinline)) static bool height_of_list(const struct mesh *mesh,
     return column_end(&c, out);
 }
 
-/* The coordinates are in registers: for a struct on the stack gcc 12 makes a frame. */
-bool KERNEL(mesh_height)(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
-                         struct mesh_height *out)
-{
-    struct vec3 at = column_place(mesh, (struct vec3){x, y, z});
-    double limit = at.z + reach_up_m + mesh->header->slack;
-    struct floors f;
-
-    switch (floors_find(mesh, at.x, at.y, limit, &f)) {
-    case FLOORS_ONE:
-        *out = (struct mesh_height){f.z + mesh->lift, mesh_source(mesh, f.polygon)};
-        return true;
-    case FLOORS_MORE:
-        return height_more(mesh, at.x, at.y, limit, f.entry, f.mask.hit, f.mask.uncertain, out);
-    case FLOORS_NONE:
-        break;
-    }
-    return false;
-}
-
 /* ---- many points ---------------------------------------------------------------------------- */
 
 enum { BATCH = 32, PREFETCHED = 8 /* lines of a leaf */ };

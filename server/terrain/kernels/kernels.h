@@ -57,14 +57,11 @@ struct kernels {
     void (*rays)(const struct heightfield *field, const struct ray *rays, size_t count,
                  struct ray_hit *hits);
 
-    /* As mesh_column, mesh_floor, mesh_floor_height_at and mesh_floor_heights, of cartesian
-     * meshes. */
+    /* As mesh_column, mesh_floor and mesh_floor_heights, of cartesian meshes. */
     bool (*mesh_column)(const struct mesh *mesh, double x, double y, bool is_up, double limit,
                         double *z, uint32_t *polygon);
     bool (*mesh_floor)(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                        struct mesh_contact *out);
-    bool (*mesh_height)(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
-                        struct mesh_height *out);
     void (*mesh_heights)(const struct mesh *mesh, const struct vec3 *points, size_t count,
                          double reach_up_m, struct mesh_height *out);
 
@@ -131,8 +128,6 @@ void ray_stream_avx2(const struct heightfield *field, const struct ray *rays, si
                              double limit, double *z, uint32_t *polygon);                          \
     bool mesh_floor_##level(const struct mesh *mesh, struct vec3 point, double reach_up_m,         \
                             struct mesh_contact *out);                                             \
-    bool mesh_height_##level(const struct mesh *mesh, double x, double y, double z,                \
-                             double reach_up_m, struct mesh_height *out);                          \
     void mesh_heights_##level(const struct mesh *mesh, const struct vec3 *points, size_t count,    \
                               double reach_up_m, struct mesh_height *out);                         \
     void mesh_shadows_##level(const struct mesh *tree, const struct shadow_blocks *blocks,         \

@@ -221,23 +221,15 @@ struct mesh_contact {
 bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
                 struct mesh_contact *out);
 
-/* The height of mesh_floor, without point and normal. Only of cartesian meshes. */
 struct mesh_height {
     double height_m; /* of the floor, against gravity from the frame's origin */
     uint32_t polygon;
 };
 
-/* The same with the point's coordinates in registers: in memory they cost a tenth of the time. */
-bool mesh_floor_height_at(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
-                          struct mesh_height *out);
-
-static inline bool mesh_floor_height(const struct mesh *mesh, struct vec3 point, double reach_up_m,
-                                     struct mesh_height *out)
-{
-    return mesh_floor_height_at(mesh, point.x, point.y, point.z, reach_up_m, out);
-}
-
-/* The same for each of points[count], faster: where there is none, NaN and MESH_NO_POLYGON. */
+/*
+ * The heights of mesh_floor for each of points[count], faster, without point and normal: where
+ * there is none, NaN and MESH_NO_POLYGON. Only of cartesian meshes.
+ */
 void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,
                         double reach_up_m, struct mesh_height *out);
 #define MESH_NO_POLYGON UINT32_MAX

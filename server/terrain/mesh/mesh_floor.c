@@ -98,14 +98,6 @@ bool mesh_floor(const struct mesh *mesh, struct vec3 point, double reach_up_m,
     return kernels()->mesh_floor(mesh, point, reach_up_m, out);
 }
 
-bool mesh_floor_height_at(const struct mesh *mesh, double x, double y, double z, double reach_up_m,
-                          struct mesh_height *out)
-{
-    if (mesh->instances)
-        return instances_height(mesh->instances, (struct vec3){x, y, z}, reach_up_m, out);
-    return kernels()->mesh_height(mesh, x, y, z, reach_up_m, out);
-}
-
 void mesh_floor_heights(const struct mesh *mesh, const struct vec3 *points, size_t count,
                         double reach_up_m, struct mesh_height *out)
 {
