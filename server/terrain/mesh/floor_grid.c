@@ -53,7 +53,9 @@ enum {
     CHUNK = 1 << 14     /* polygons of a part of the work, and floors of a strip of rows */
 };
 
-#define ROOT_SHARE 0.21  /* floors for each of the root's cells, of a leaf's most */
+#define ROOT_LIST 0.6    /* the most in the root's cells, of a leaf's ... */
+#define ROOT_LEAST 24.0  /* ... where that is more than this */
+#define ROOT_SHARE 0.21  /* floors for each of the root's cells, of that */
 #define ROOT_BORDER 1.92 /* ... where that is more: a list of n has those of √n - this, squared */
 #define FILL_LEAST 0.57  /* sparser ground gets no more cells: most would be empty */
 #define STACKED_LEAST 1.5 /* with more floors over a place than this the next one is expected */
@@ -296,7 +298,8 @@ static enum err_code root_make(struct root_work *w, const struct mesh_making *ma
  */
 static double cell_floors(uint32_t most, double fill)
 {
-    double inside = fmax(sqrt(most) - ROOT_BORDER, 0), share = ROOT_SHARE * most;
+    double list = fmin(most, fmax(ROOT_LIST * most, ROOT_LEAST));
+    double inside = fmax(sqrt(list) - ROOT_BORDER, 0), share = ROOT_SHARE * list;
 
     return fill > STACKED_LEAST ? share : fmax(share, inside * inside);
 }
