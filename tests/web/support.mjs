@@ -114,7 +114,7 @@ export async function startDaemon(args) {
     }
   }, "a port file", startLimitMs);
   const url = `http://127.0.0.1:${port}`;
-  const kota = new Kota(url, { timeoutMs: 120000 });
+  const kota = new Kota(url, { timeoutMs: limitMs });
   await until(() => kota.get("/readyz", { quiet: true }).catch(() => null), "ready", startLimitMs);
 
   /** SIGTERM; what it exited with, which should be 0. */
@@ -165,8 +165,11 @@ export async function openPage(browser, url, check, { ready = true, before, ...o
   return page;
 }
 
-const isReady = (page) =>
-  page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+/** Waits for the inspector; a page that draws for many seconds may read an answer as late as that. */
+async function isReady(page) {
+  await page.waitForSelector('html[data-ready="yes"]', { state: "attached" });
+  await page.evaluate(async (ms) => { (await import("/web/main.js")).kota.timeoutMs = ms; }, limitMs);
+}
 
 /** Goes to an address anew, also where only what follows # differs; ends when the page is ready. */
 export async function visit(page, url) {
