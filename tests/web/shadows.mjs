@@ -277,6 +277,7 @@ async function theSun(page, daemon, check) {
   await page.click("#view-3d");
   const { geo } = (await daemon.kota.get("/v1/locales/highlands")).json;
   const noon = new Date(Date.UTC(2026, 5, 21, 12, 2) - geo.lng * 240000).toISOString().slice(0, 16);
+  await page.click("#sun summary");
   await page.fill("#sun-time", noon);
   const timed = await sun();
   check(Math.abs(timed.azimuth_deg - 180) < 1 &&

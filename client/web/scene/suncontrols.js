@@ -1,6 +1,6 @@
 /**
- * The sun of the 3D view: sliders for azimuth and height, or a time (UTC) where the locale has a
- * place on the Earth. What differs from the default is in the address (address.js).
+ * The sun of the 3D view, in a box that opens: sliders for azimuth and height, or a time (UTC) where
+ * the locale has a place on the Earth. What differs from the default is in the address (address.js).
  */
 import { readAddress, writeAddress } from "/web/address.js";
 import { defaultSun } from "/web/state.js";
@@ -29,10 +29,10 @@ export function start(_, state) {
     const sun = sunOf({ time: `${time.value}Z` }, state.locale?.geo);
     if (sun) turn(sun);
   } });
-  const said = make("output", { className: "quiet", id: "sun-said" });
+  const said = make("span", { className: "quiet", id: "sun-said" });
   const timed = labelled("UTC ", time, "", "the sun over the locale's place at this time");
-  const box = make("fieldset", { id: "sun" }, make("legend", {}, "Sun"),
-    labelled("azimuth ", azimuth), labelled("height ", height), timed, said);
+  const box = make("details", { id: "sun" }, make("summary", {}, "Sun ", said),
+    labelled("azimuth ", azimuth), labelled("height ", height), timed);
   document.getElementById("layers-shown").after(box);
 
   function turn(sun) {
