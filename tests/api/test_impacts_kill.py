@@ -4,6 +4,7 @@
 daemon with three patches (in make test one); it is killed at a random moment and started again. Then every impact
 without an answer is sent again under its key, and the ground of every place must be one crater:
 what its impact says it is, a crater of the law or one of granules, and nothing that nobody threw.
+One of them at least was refined by granules before the first kill: that ground must survive to the bit.
 """
 import shutil
 import struct
@@ -13,7 +14,7 @@ import time
 
 from daemon import F32, Daemon, check, equal
 from ground import CUT, Client
-from tap import ALL, rng, run, test
+from tap import ALL, HANG_S, rng, run, test
 
 ROUNDS, MOST = (3, 334) if ALL else (2, 60)
 CLIENTS, GRID, APART = 20, 40, 8
@@ -23,7 +24,7 @@ BALL = {"radius": 0.45, "mass": 1000, "velocity": [0, 0, -6]}  # four fine granu
 folder = tempfile.mkdtemp(prefix="kota-test-")
 ARGUMENTS = ("--data", folder, "--gpu", "cpu", "--patches-fine", "3" if ALL else "1",
              "--patches-medium", "0", "--patches-coarse", "0", "--patch-speed", "0", "--patch-pause-ms", "200",
-             "--patch-linger-ms", "0")
+             "--patch-linger-ms", "0", *(() if ALL else ("--patch-active-max-ms", "1000")))
 
 
 class Thrown:
@@ -65,11 +66,35 @@ def heights(daemon):
     return struct.unpack(f"<{SIDE * SIDE}f", answer.body)
 
 
+def around(ground, thrown):
+    """The samples of a place."""
+    c, r, half = int(thrown.x), int(thrown.y), APART // 2
+    return [ground[(r + j) * SIDE + c + i] for j in range(-half, half) for i in range(-half, half)]
+
+
 def dug(ground, thrown):
     """Volume below the old ground, and the sum of all, around a place."""
-    c, r, half = int(thrown.x), int(thrown.y), APART // 2
-    cells = [ground[(r + j) * SIDE + c + i] for j in range(-half, half) for i in range(-half, half)]
+    cells = around(ground, thrown)
     return -sum(min(h, 0) for h in cells), sum(cells)
+
+
+def fate_of(daemon, thrown):
+    return daemon.ok("GET", f"/v1/locales/field/impacts/{thrown.number}")
+
+
+def throw_until_refined(daemon, places):
+    """Throws one after another until granules have made the ground of one: the last of what it returns.
+    Earlier ones stay craters where the pool is not made yet, or seems too slow."""
+    throws, deadline = [], time.monotonic() + HANG_S
+    while not throws or fate["how"] != "patch":
+        check(time.monotonic() < deadline, f"no granules: {throws and fate}")
+        throws.append(next(places))
+        with Client(daemon.port) as client:
+            throws[-1].ask(client)
+        wait_for_all(daemon, throws[-1:])
+        fate = fate_of(daemon, throws[-1])
+        time.sleep(0 if fate["how"] == "patch" else 0.5)
+    return throws
 
 
 def throw_until_killed(daemon, random_, throws):
@@ -94,7 +119,7 @@ def check_places(daemon, throws, crater, name):
     check(len(set(numbers)) == len(numbers), f"{name}: an impact was made for two keys")
     refined = 0
     for thrown in throws:
-        fate = daemon.ok("GET", f"/v1/locales/field/impacts/{thrown.number}")
+        fate = fate_of(daemon, thrown)
         volume, rest = dug(ground, thrown)
         equal(fate["state"], "written", f"{name}: {fate}")
         if fate["how"] == "crater":
@@ -112,7 +137,7 @@ def check_places(daemon, throws, crater, name):
 @test(f"{MOST} impacts by {CLIENTS} clients, killed {ROUNDS} times: each is there exactly once")
 def _():
     random_ = rng("kill")
-    throws, crater, refined = [], None, 0
+    refined = 0
     daemon = Daemon(*ARGUMENTS)
     try:
         daemon.ok("PUT", "/v1/locales/field", {"title": "field"}, status=201)
@@ -122,18 +147,23 @@ def _():
         far = {**BALL, "position": [4, 4, 3], "observer": [4, 4, 900]}
         equal(daemon.post("/v1/locales/field/impacts", far).json["how"], "crater", "the measure")
         crater, _ = dug(heights(daemon), Thrown(0))
+        throws = throw_until_refined(daemon, map(Thrown, range(1 + ROUNDS * MOST, GRID * GRID)))
+        granular = throws[-1]
+        of_granules = around(heights(daemon), granular)
         for round_ in range(ROUNDS):
             first = 1 + round_ * MOST
             fresh = [Thrown(first + i) for i in range(MOST)]
             throw_until_killed(daemon, random_, fresh)
             daemon = Daemon(*ARGUMENTS)
+            equal(around(heights(daemon), granular), of_granules, f"round {round_}: ground of granules")
             for thrown in fresh:
                 known = thrown.number
                 thrown.ask(daemon)
                 check(known in (None, thrown.number), f"{thrown.key} was {known}, is {thrown.number}")
             throws += fresh
             wait_for_all(daemon, fresh)
-            refined += check_places(daemon, throws, crater, f"round {round_}")
+            equal(fate_of(daemon, granular)["how"], "patch", f"round {round_}: the first that was refined")
+            refined = check_places(daemon, throws, crater, f"round {round_}")
         print(f"# {len(throws)} impacts, {refined} refined by granules")
     finally:
         daemon.kill()
@@ -142,7 +172,7 @@ def _():
 
 def wait_for_all(daemon, throws):
     for thrown in throws:
-        while daemon.ok("GET", f"/v1/locales/field/impacts/{thrown.number}")["state"] != "written":
+        while fate_of(daemon, thrown)["state"] != "written":
             time.sleep(0.02)
 
 
