@@ -4,6 +4,7 @@
   python3 tests/mutants.py --count 40 --seed 1 server/terrain     a room, some files, or all of server
   python3 tests/mutants.py --list ...                  prints the mutants; builds and runs nothing
   python3 tests/mutants.py --whole ...                 what survives also gets all of `make test`
+  python3 tests/mutants.py --within 100 ...            a mutant has survived after so many seconds
   python3 tests/mutants.py --tests test_ray,test_mesh.py ...       those programs only
 
 A mutant swaps a comparison, + and -, && and || or the like, moves a number by one, negates a
@@ -11,16 +12,18 @@ condition, drops a statement, or returns something else. Lines are drawn evenly 
 does not compile, or compiles to the same code, is drawn again. Work is done on a copy of the tree that
 has its build (make, make test first), so the tree itself is never changed.
 
-Each mutant gets the unit tests that contain its object file and include a header of its room, those
-of like name first, quick ones before slow ones, then the black-box programs of its room (OUTSIDE below),
-and then the fuzzers where they are built (make config=fuzz fuzzers), until one fails. A program that runs five times as long as it did with other mutants, and a minute, has noticed,
-too. A program that fails is run on the unchanged build as well: if it fails there, it does not count.
+Each mutant gets the unit tests that contain its object file and include a header of its room, then the
+black-box programs of its room (OUTSIDE below), and then the fuzzers that contain it, where they are built
+(make config=fuzz fuzzers), until one fails. Near and quick ones go first, and each is linked when it is
+run. A program that fails is run on the unchanged build as well: if it fails there, it does not count.
+One that runs five times as long as it does there, and 20 s, has noticed, too.
 
 One line a mutant: killed or SURVIVED, file:line, the kind of change, by which program; for survivors
 the change itself. At the end a table by rooms. --report FILE keeps all as tab-separated lines.
 Exit status 0 unless --least PERCENT is given and fewer were killed.
 """
 import argparse
+import collections
 import glob
 import os
 import random
@@ -34,10 +37,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD, FUZZ = "build/release", "build/fuzz"
-FUZZ_LIMIT_S = 900
 # A header that more objects than this include is left out: its mutants build for minutes.
 DEPENDENTS_MAX = 12
-LEAST_LIMIT_S = 60
+LEAST_LIMIT_S, MOST_LIMIT_S = 20, 900
 
 # Black-box programs of a room, after its unit tests; the most telling first.
 OUTSIDE = {
@@ -187,8 +189,11 @@ class Tree:
         return old
 
     def make(self, targets):
-        return subprocess.run(["make", "-s", f"-j{os.cpu_count() or 1}", *targets], cwd=self.folder,
-                              capture_output=True, text=True, errors="replace").returncode == 0
+        """Whether they could be made. The page's files stay as they are: no program of OUTSIDE runs them."""
+        old = [f"--old-file={build}/{name}" for build in (BUILD, FUZZ)
+               for name in ("kota_ground.wasm", "web_assets.inc", "server/api/calls/web.o")]
+        return subprocess.run(["make", "-s", f"-j{os.cpu_count() or 1}", *old, *targets],
+                              cwd=self.folder, capture_output=True).returncode == 0
 
     def code(self, objects):
         """The objects' bytes without names of lines."""
@@ -206,54 +211,62 @@ class Programs:
     """What to run for a file, how long it takes, and whether it passes without a mutant."""
 
     def __init__(self):
-        self.seconds, self.passes, self.holds, self.includes = {}, {}, {}, {}
+        self.passes, self.holds, self.includes = {}, {}, {}
+        self.seconds, self.kills = collections.Counter(), collections.Counter()
+        with open(os.path.join(ROOT, "tests/programs.list"), encoding="utf-8") as file:
+            self.listed = {line.split()[0]: int(line.split()[2]) for line in file
+                           if line.strip() and line[0] != "#"}
         for name in sorted(glob.glob(os.path.join(ROOT, "tests/unit/test_*.c"))):
             program = os.path.join(BUILD, "tests", os.path.basename(name)[:-2])
-            if not os.path.exists(os.path.join(ROOT, program)):
-                continue
-            with open(name, encoding="utf-8") as file:
-                self.includes[program] = set(re.findall(r'#include "([^"]+)"', file.read()))
-            said = subprocess.run(["nm", "--defined-only", os.path.join(ROOT, program)],
-                                  capture_output=True, text=True).stdout
-            self.holds[program] = {line.split()[-1] for line in said.splitlines() if line}
+            if os.path.exists(os.path.join(ROOT, program)):
+                with open(name, encoding="utf-8") as file:
+                    self.includes[program] = set(re.findall(r'#include "([^"]+)"', file.read()))
+                self.holds[program] = symbols(program)
+        self.fuzzers = {os.path.join(FUZZ, "fuzz", name): symbols(os.path.join(FUZZ, "fuzz", name))
+                        for name in (os.listdir(os.path.join(ROOT, FUZZ, "fuzz"))
+                                     if os.path.isdir(os.path.join(ROOT, FUZZ, "fuzz")) else [])}
 
-    def of(self, path, objects, only):
-        """Programs for one file, in the order to run them."""
+    def about(self, program):
+        """Seconds that it takes, as far as is known."""
+        return self.seconds[program] or self.listed.get(os.path.basename(program), 1)
+
+    def of(self, path, names, only):
+        """Programs for one file that defines these names, in the order to run them."""
         if only:
             return [f"tests/api/{name}" if name.endswith(".py") else f"{BUILD}/tests/{name}"
                     for name in only]
-        names = set()
-        for name in objects:
-            said = subprocess.run(["nm", "--defined-only", "--extern-only",
-                                   os.path.join(ROOT, name)], capture_output=True, text=True).stdout
-            names |= {line.split()[-1] for line in said.splitlines() if line}
         room, stem = path.split("/")[1], os.path.splitext(os.path.basename(path))[0]
-        header = f"{os.path.dirname(path).removeprefix('server/')}/{stem}.h"
-        units = [p for p, held in self.holds.items() if names & held]
+        folder = os.path.dirname(path).removeprefix("server/")
         words = set(stem.split("_"))
-        near = [p for p in units if words & set(os.path.basename(p).split("_")) or
-                any(one.startswith(room + "/") for one in self.includes[p])]
-        units = near or units
-        units.sort(key=lambda p: (os.path.basename(p) != f"test_{stem}",
-                                  -len(words & set(os.path.basename(p).split("_"))),
-                                  header not in self.includes[p],
-                                  self.seconds.get(p, 1)))
+
+        def chance(program):
+            """A guess at how likely it notices; those of other rooms do not count."""
+            included = self.includes[program]
+            return self.kills[program, path] + \
+                10 * (os.path.basename(program) == f"test_{stem}") + \
+                5 * (f"{folder}/{stem}.h" in included) + \
+                3 * len(words & set(os.path.basename(program).split("_"))) + \
+                2 * any(os.path.dirname(one) == folder for one in included) + \
+                any(one.startswith(room + "/") for one in included)
+
+        units = [p for p, held in self.holds.items() if names & held]
+        units = [p for p in units if chance(p)] or units
+        units.sort(key=lambda p: -(chance(p) + 0.1) / (1 + self.about(p)))
         outside = [f"tests/api/{name}" for name in OUTSIDE[room]
                    if os.path.exists(os.path.join(ROOT, "tests/api", name))]
-        return units + outside
+        return units + sorted(outside, key=lambda p: -self.kills[p, room])
 
-    def run(self, program, folder, limit_s):
-        """(passed, seconds) of one program in a tree."""
-        command = ["python3", program] if program.endswith(".py") else [program]
+    def run(self, command, folder, limit_s):
+        """(status, seconds) of one program in a tree; None for a status: it ran past the limit."""
         environment = {**os.environ, "KOTA_BIN_DIR": BUILD, "CMOCKA_MESSAGE_OUTPUT": "TAP",
                        "PYTHONDONTWRITEBYTECODE": "1"}
         began = time.monotonic()
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        process = subprocess.Popen(["python3", *command] if command[0].endswith(".py") else command,
+                                   cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    start_new_session=True)
         try:
-            process.communicate(timeout=limit_s)
-            status = process.returncode
+            status = process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
             status = None
         finally:
@@ -261,44 +274,56 @@ class Programs:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if status is None:
-            process.communicate()
-        return status == 0, time.monotonic() - began
+        process.wait()
+        return status, time.monotonic() - began
 
-    def usual(self, program):
+    def usual(self, *command):
         """Does it pass on the unchanged build?"""
-        if program not in self.passes:
-            self.passes[program], _ = self.run(program, ROOT, 900)
-            if not self.passes[program]:
-                print(f"# {program} fails without a mutant and is not counted", flush=True)
-        return self.passes[program]
+        if command not in self.passes:
+            status, self.seconds[command[0]] = self.run(command, ROOT, MOST_LIMIT_S)
+            self.passes[command] = status == 0
+            if status != 0:
+                print(f"# {' '.join(command)} fails without a mutant and is not counted", flush=True)
+        return self.passes[command]
 
-
-def noticed(tree, programs, path, objects, only):
-    """The program that notices the mutant in the tree, and how; or None."""
-    chosen, built = programs.of(path, objects, only), 0
-    for number, program in enumerate(chosen):
-        if number == built:  # the likeliest alone, the others in ever larger portions
-            built = min(len(chosen), 2 * built + 3)
-            tree.make(sorted({f"{BUILD}/{name}" for name in ("kotad", "kota", "kota-worldgen")
-                              if chosen[built - 1].endswith(".py")} |
-                             {name for name in chosen[number:built] if not name.endswith(".py")}))
-        limit_s = max(LEAST_LIMIT_S, 5 * programs.seconds.get(program, LEAST_LIMIT_S))
-        passed, seconds = programs.run(program, tree.folder, limit_s)
-        if passed:
-            programs.seconds[program] = min(seconds, programs.seconds.get(program, seconds))
-        elif programs.usual(program):
-            return os.path.basename(program) + (", which hangs" if seconds >= limit_s else "")
-    return fuzzed(tree, programs) if not only else None
-
-
-def fuzzed(tree, programs):
-    """test_fuzz.py, which also notices leaks and what is read beyond its end; or None."""
-    program = "tests/api/test_fuzz.py"
-    if not os.path.exists(os.path.join(ROOT, FUZZ)) or not tree.make(["config=fuzz", "fuzzers"]):
+    def fails(self, tree, *command):
+        """How it fails with the mutant and without it does not: "", or ", which hangs"; or None."""
+        limit_s = max(LEAST_LIMIT_S, 5 * self.about(command[0]))
+        status, seconds = self.run(command, tree.folder, limit_s)
+        if status is None and self.usual(*command) and limit_s < 5 * self.seconds[command[0]]:
+            status, seconds = self.run(command, tree.folder, 5 * self.seconds[command[0]])
+        if status == 0:
+            self.seconds[command[0]] = seconds
+        elif self.usual(*command):
+            return "" if status is not None else ", which hangs"
         return None
-    passed, _ = programs.run(program, tree.folder, FUZZ_LIMIT_S)
-    return None if passed or not programs.usual(program) else os.path.basename(program)
+
+
+def symbols(name, *options):
+    said = subprocess.run(["nm", "--defined-only", *options, os.path.join(ROOT, name)],
+                          capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in said.splitlines() if line}
+
+
+def noticed(tree, programs, path, objects, only, until):
+    """The program that notices the mutant in the tree, and how; or None. None begins after `until`."""
+    names = set().union(*(symbols(name, "--extern-only") for name in objects))
+    for program in programs.of(path, names, only):
+        if time.monotonic() > until:
+            return None
+        tree.make([f"{BUILD}/kotad", f"{BUILD}/kota", f"{BUILD}/kota-worldgen"]
+                  if program.endswith(".py") else [program])
+        how = programs.fails(tree, program)
+        if how is not None:
+            programs.kills.update([(program, path), (program, path.split("/")[1])])
+            return os.path.basename(program) + how
+    # The fuzzers also notice leaks and what is read beyond its end.
+    chosen = sorted(name for name, held in programs.fuzzers.items() if names & held and not only)
+    if chosen and tree.make(["config=fuzz", *chosen]):
+        command = ["tests/api/test_fuzz.py", *(os.path.basename(name) + ":" for name in chosen)]
+        if programs.fails(tree, *command) is not None:
+            return "test_fuzz.py"
+    return None
 
 
 def whole(tree):
@@ -330,6 +355,7 @@ def options():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--first", type=int, default=1, help="number of the first to be run")
     parser.add_argument("--tests", default="", help="programs to run instead: test_ray,test_mesh.py")
+    parser.add_argument("--within", type=float, default=float("inf"), help="seconds for a mutant")
     parser.add_argument("--whole", action="store_true", help="survivors get all of make test")
     parser.add_argument("--list", action="store_true", help="print what would be changed")
     parser.add_argument("--least", type=float, default=0, help="percent that must be killed")
@@ -345,7 +371,7 @@ def main():
         for _, (path, i, kind, old, new) in zip(range(asked.count), drawn):
             print(f"{path}:{i + 1}: {kind}\n-{old}\n+{new}")
         return 0
-    programs, results = Programs(), []
+    programs, results, stale = Programs(), [], set()
     only = [name for name in asked.tests.split(",") if name]
     folder = tempfile.mkdtemp(prefix="kota-mutants-")
     try:
@@ -355,6 +381,8 @@ def main():
             touched = objects.get(path, [])
             if number >= asked.first - 1 + asked.count:
                 break
+            if stale & set(touched):
+                tree.make(touched)
             before = tree.code(touched)
             tree.write(path, i, new)
             if tree.make(touched) and tree.code(touched) != before:
@@ -362,8 +390,8 @@ def main():
                 if number >= asked.first:
                     report(asked, tree, programs, results, (number, path, i, kind, old, new),
                            touched, only)
-            tree.write(path, i, old)
-            tree.make(touched)
+            tree.write(path, i, old)  # the next program's link also makes these objects again
+            stale.update(touched)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if table(results) < asked.least else 0
@@ -372,7 +400,8 @@ def main():
 def report(asked, tree, programs, results, mutant, touched, only):
     number, path, i, kind, old, new = mutant
     began = time.monotonic()
-    by = noticed(tree, programs, path, touched, only) or (whole(tree) if asked.whole else None)
+    by = noticed(tree, programs, path, touched, only, began + asked.within) or \
+        (whole(tree) if asked.whole else None)
     results.append((path, by is not None))
     print(f"{number:4} {'killed  ' if by else 'SURVIVED'} {path}:{i + 1}: {kind}"
           f"{', by ' + by if by else ''} ({time.monotonic() - began:.0f} s)", flush=True)
