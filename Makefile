@@ -577,7 +577,7 @@ $(WEB_MODULES): tests/web/package-lock.json
 types: $(WEB_MODULES) ## client/web/types, of the JSDoc of kota.js; tests/api/test_kota_js.py compares them
 	$(Q)node tests/web/node_modules/typescript/bin/tsc -p tests/web/types.json --outDir client/web/types
 
-WEB_NEEDS := $(if $(filter-out web test_web kota_js test_kota_js openapi test_openapi map_pages test_map_pages,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
+WEB_NEEDS := $(if $(filter-out web test_web web_3d test_web_3d kota_js test_kota_js openapi test_openapi map_pages test_map_pages,$(T))$(filter-out release,$(config)),,$(WEB_MODULES))
 # Map libraries and physics engines, for make test-all only.
 LIBRARIES := tests/libraries/node_modules/.complete
 $(LIBRARIES): tests/libraries/fetch.py

@@ -1,4 +1,5 @@
-"""The inspector in a browser: runs tests/web/inspect.mjs, which prints TAP itself.
+"""The inspector in a browser: runs tests/web/inspect.mjs, which prints TAP itself. The parts that draw
+in three dimensions are test_web_3d.py.
 
 Needs Chromium, Node and playwright-core (deploy/install-deps.sh test); skipped without, with the
 reason. Sanitizer builds are skipped: every call that the page makes has tests of its own there.
@@ -33,4 +34,4 @@ if reason:
     print(f"1..0 # SKIP {reason}")
     sys.exit(0)
 os.chdir(ROOT)
-os.execvp("node", ["node", os.path.join("tests", "web", "inspect.mjs"), *sys.argv[1:]])
+os.execvp("node", ["node", os.path.join("tests", "web", "inspect.mjs"), *(sys.argv[1:] or ["pages"])])

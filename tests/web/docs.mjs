@@ -19,7 +19,7 @@ export async function run(page, daemon, check) {
   const shown = await page.$$eval("details.call", (all) => all.map((one) => one.id));
   check.equal([...shown].sort(), [...ids].sort(), "every operation is there, once");
 
-  for (const id of ids) await page.$eval(`#${id}`, (one) => { one.open = true; });
+  await page.$$eval("details.call", (all) => { for (const one of all) one.open = true; });
   await until(() => page.$$eval("details.call > .inside", (all) => all.length).then((n) =>
     n === ids.length), "all calls are drawn");
   const empty = await page.$$eval("details.call", (all) => all.filter((one) =>
@@ -33,7 +33,6 @@ export async function run(page, daemon, check) {
   await page.$eval("#height", (one) => {
     for (let i = 0; i < 6; i++) for (const inner of one.querySelectorAll("details")) inner.open = true;
   });
-  for (const id of ids) await page.$eval(`#${id}`, (one) => { one.open = false; });
 
   // try it: the prefilled question, a refusal, float32
   const send = async (id, status) => {
@@ -42,8 +41,8 @@ export async function run(page, daemon, check) {
       .then((text) => status.test(text)), `${id}: ${status}`);
     return page.$eval(`#${id} form pre:last-of-type`, (pre) => pre.textContent);
   };
+  await page.goto("about:blank"); // nor is any call open in a page that begins
   await page.goto(`${daemon.url}/docs#height`);
-  await page.reload();
   await page.waitForSelector("#height form");
   const locale = (await daemon.kota.locales())[0].id;
   check.equal(await page.inputValue('#height form input[aria-label="locale"]'), locale,

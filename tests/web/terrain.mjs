@@ -562,6 +562,7 @@ async function highlands(page, daemon) {
 }
 
 export async function run(page, daemon, check) {
+  await page.setViewportSize({ width: 760, height: 420 }); // the processor draws: pixels are time
   const { at, up, low, ahead } = await highlands(page, daemon);
   await check.shot(page, "terrain");
   await picks(page, daemon, check, "highlands");
