@@ -1,4 +1,6 @@
-"""Stores that older builds have written, as they were: tests/stores/, docs/store.md."""
+"""Stores that older builds have written, as they were: tests/stores/, docs/store.md. When a store is
+opened for the second time, make test asks a third of the questions, test-all every one.
+"""
 import os
 import re
 import sqlite3
@@ -12,7 +14,7 @@ import frozen
 from daemon import KOTAD, ROOT, clean_environment
 from ground import check_is_good, cut_off, stored
 from sand import box
-from tap import HANG_S, case, check, equal, run, test
+from tap import ALL, HANG_S, case, check, equal, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 
@@ -65,7 +67,7 @@ def same_bits(version):
         frozen.compare(daemon, entries, version)
     check_is_good(data)
     daemon = stored(data)  # and again, when this build has written behind
-    frozen.compare(daemon, entries, version)
+    frozen.compare(daemon, entries if ALL else entries[::3], version)
     cut_off(daemon)
     check_is_good(data)
 
