@@ -244,7 +244,9 @@ static void what_has_no_room_is_counted(void **state)
         struct ray ray = random_ray(&random, &box);
 
         mesh_ray_trace(mesh, &ray, &whole);
+        boxes[5].level = polygons[1] = 12345;
         mesh_ray_trace(mesh, &ray, &cut);
+        assert_true(boxes[5].level == 12345 && polygons[1] == 12345);
         assert_int_equal(cut.box_count, whole.box_count);
         assert_int_equal(cut.polygon_count, whole.polygon_count);
     }

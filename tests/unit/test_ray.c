@@ -593,14 +593,15 @@ static void a_full_trace_still_counts(void **state)
 {
     struct heightfield *field = peak_field(TRIANGULATION_ANTI, false);
     struct ray ray = {{-1, 2.2, 3}, {1, 0, 0}, INFINITY};
-    struct ray_trace_box boxes[1];
-    uint32_t cells[1][2];
+    struct ray_trace_box boxes[2] = {[1].level = 77};
+    uint32_t cells[2][2] = {[1] = {88, 99}};
     struct ray_trace trace = {boxes, 1, 0, cells, 1, 0};
     struct ray_hit hit;
 
     (void)state;
     assert_true(heightfield_ray(field, &ray, RAY_CLOSEST, &hit, &trace));
-    assert_true(trace.box_count > 1);
+    assert_true(trace.box_count > 1 && trace.cell_count > 1);
+    assert_true(boxes[1].level == 77 && cells[1][0] == 88 && cells[1][1] == 99);
     assert_int_equal(boxes[0].level, 8); /* the root: one tile */
     assert_true(boxes[0].entered);
     assert_near(boxes[0].bounds.max.z, 4, 0);
