@@ -468,6 +468,33 @@ static void a_cube_by_hand(void **state)
     soup_free(&soup);
 }
 
+/* WALL_STEEPNESS: up to a millionth of its distance from the centre, a plane that misses it is steep. */
+static void a_plane_almost_through_the_centre_is_a_wall(void **state)
+{
+    static const struct {
+        double miss_m;
+        bool is_floor;
+    } cases[] = {{0, false}, {1.5e-5, false}, {6e-5, true}, {0.5, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double y = cases[i].miss_m;
+        struct soup soup = {0};
+        struct mesh_contact c;
+        struct mesh_hit hit;
+
+        soup_add(&soup, (struct vec3[]){{-20, 0, 0}, {-20, 1, 0}, {-20, 0, 1}}, 3);
+        soup_add(&soup, (struct vec3[]){{20, y, -5}, {30, y, -5}, {30, y, 5}, {20, y, 5}}, 4);
+        struct mesh *mesh = make(&soup, planet, NULL);
+
+        assert_int_equal(mesh_floor(mesh, (struct vec3){50, 2 * y, 2}, 0, &c), cases[i].is_floor);
+        assert_true(mesh_ray(mesh, &(struct ray){{25, 9, 1}, {0, -1, 0}, 10}, RAY_CLOSEST, &hit));
+        assert_near(hit.t, 9 - y, 1e-12);
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+}
+
 static void what_gravity_has_no_way_around_is_dropped_and_counted(void **state)
 {
     static const struct {
@@ -618,6 +645,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cube_by_hand),
+        cmocka_unit_test(a_plane_almost_through_the_centre_is_a_wall),
         cmocka_unit_test(what_gravity_has_no_way_around_is_dropped_and_counted),
         cmocka_unit_test(nothing_left_is_an_error),
         cmocka_unit_test(coincident_polygons_are_bounded),
