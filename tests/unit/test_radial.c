@@ -468,7 +468,7 @@ static void a_cube_by_hand(void **state)
     soup_free(&soup);
 }
 
-/* WALL_STEEPNESS: up to a millionth of its distance from the centre, a plane that misses it is steep. */
+/* A plane that misses the centre by up to a millionth of the distance from it. */
 static void a_plane_almost_through_the_centre_is_a_wall(void **state)
 {
     static const struct {

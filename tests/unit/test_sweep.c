@@ -494,6 +494,49 @@ static void edges_and_corners_are_met(void **state)
     assert_true(fabs(t.fraction - (2 - sqrt(0.25 - 0.18)) / 4) < 1e-15);
 }
 
+/* A floor and walls beside it are touched at the start: the wall ahead is reported. */
+static void what_is_left_is_never_the_touch(void **state)
+{
+    static const struct vec3 at[4][3] = {
+        {{-30, -30, 0}, {30, -30, 0}, {0, 60, 0}},
+        {{-0.99, -30, -30}, {-0.99, 30, -30}, {-0.99, 0, 60}},
+        {{-30, -0.99, -30}, {30, -0.99, -30}, {0, -0.99, 60}},
+        {{5, -30, -30}, {5, 30, -30}, {5, 0, 60}},
+    };
+    static const struct shape shapes[] = {
+        {.kind = SHAPE_SPHERE, .radius_m = 1},
+        {.kind = SHAPE_CAPSULE, .radius_m = 1, .height_m = 3},
+        {.kind = SHAPE_BOX, .half_m = {1, 1, 1}},
+    };
+    const double middle_m[] = {0.99, 1.49, 0.99};
+    struct mesh_options options = {.gravity = {0, 0, -1}};
+
+    (void)state;
+    for (unsigned round = 0; round < 16; round++) {
+        struct soup soup = {0};
+
+        for (unsigned i = 0; i < 4; i++)
+            soup_add(&soup, at[i ^ (round & 3)], 3);
+        if (round & 4) /* and once more, far away: another tree */
+            soup_add(&soup, (struct vec3[]){{90, 90, 90}, {91, 90, 90}, {90, 91, 90}}, 3);
+        struct mesh *mesh = soup_mesh(&soup, &options, NULL);
+
+        for (int k = 0; k < 3; k++) {
+            struct vec3 from = {0, 0, middle_m[k]}, to = {8, round & 8 ? 0.5 : 0, middle_m[k]};
+            struct sweep s;
+
+            sweep_begin(&s, &shapes[k], (struct vec3){0, 0, 1}, from, to);
+            s.is_approaching = true;
+            assert_true(mesh_sweep(mesh, &s));
+            assert_true(fabs(s.best.fraction - 0.5) < 1e-12);
+            assert_int_equal(s.best.polygon, 3 ^ (round & 3));
+            assert_false(s.best.starts_inside);
+        }
+        mesh_unref(mesh);
+        soup_free(&soup);
+    }
+}
+
 static void a_point_moves_as_a_ray(void **state)
 {
     struct random random = {7};
@@ -542,6 +585,7 @@ int main(void)
         cmocka_unit_test(shapes_land_on_a_plain),
         cmocka_unit_test(from_below_the_normal_is_down),
         cmocka_unit_test(edges_and_corners_are_met),
+        cmocka_unit_test(what_is_left_is_never_the_touch),
         cmocka_unit_test(a_point_moves_as_a_ray),
         cmocka_unit_test(fields_as_by_brute_force),
         cmocka_unit_test(meshes_as_by_brute_force),
