@@ -328,7 +328,7 @@ export async function run(page, daemon, check) {
   await homeHasShadows(page, daemon, check);
   await meshesCast(page, daemon, check);
   for (const view of [views[1], views[3]]) await likeLit(page, daemon, check, view, 2000);
-  await isSteady(page, daemon, check, 8);
+  await isSteady(page, daemon, check, 5);
 }
 
 export async function rest(page, daemon, check) {

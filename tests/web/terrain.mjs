@@ -564,6 +564,7 @@ async function highlands(page, daemon) {
 export async function run(page, daemon, check) {
   await page.setViewportSize({ width: 760, height: 420 }); // the processor draws: pixels are time
   const { at, up, low, ahead } = await highlands(page, daemon);
+  await page.locator("#layers-shown label", { hasText: "shadows" }).click(); // shadows.mjs has them
   await check.shot(page, "terrain");
   await picks(page, daemon, check, "highlands");
   await diagonals(page, check);
