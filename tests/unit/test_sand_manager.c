@@ -233,6 +233,7 @@ static void a_patch_goes_its_way(void **state)
     struct rig *rig = rig_create();
     const uint64_t n = add(rig, 5, 5, true);
     struct fake_slot *slot = &rig->fake.slots[0];
+    struct manager_stats stats;
     double at;
 
     (void)state;
@@ -280,6 +281,10 @@ static void a_patch_goes_its_way(void **state)
     assert_int_equal(rig->last[n]->revision, 9);
     assert_int_equal(rig->last[n]->transition_count, 5);
     assert_false(slot->is_begun);
+    manager_stats(rig->manager, &stats);
+    assert_true(stats.steps[SCALE_MEDIUM] > 100);
+    assert_int_equal(stats.particle_steps[SCALE_MEDIUM],
+                     stats.steps[SCALE_MEDIUM] * 250 * rig->fake.engine.config.params.spheres);
     pass(rig, 99);
     assert_int_equal(rig->forgotten, 0);
     pass(rig, 2);
