@@ -2,6 +2,8 @@
  * What all polygon formats share: names and media types, the turn to Z up, the scale, the bound on
  * bytes. The formats themselves have test programs of their own.
  */
+#include "formats/polygon/obj.h"
+#include "formats/polygon/polygon_triangles.h"
 #include "tests/support/polygon_check.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -160,6 +162,53 @@ static void freeing_twice_does_no_harm(void **state)
     polygon_set_free(&set);
 }
 
+/* ---- as triangles ---------------------------------------------------------------------------- */
+
+struct cut {
+    unsigned count, turned;
+    double area2; /* twice, seen from above */
+};
+
+static void triangle_put(void *context, const struct vec3 v[3])
+{
+    struct cut *cut = context;
+    double area2 = (v[1].x - v[0].x) * (v[2].y - v[0].y) - (v[1].y - v[0].y) * (v[2].x - v[0].x);
+
+    cut->count++;
+    cut->turned += !(area2 > 0);
+    cut->area2 += area2;
+}
+
+static void triangles_cover_their_polygons(void **state)
+{
+    static const struct {
+        const char *obj;
+        unsigned triangles;
+        double area2;
+    } cases[] = {
+        {"v 0 0 0\nv 3 0 1\nv 0 2 5\nf 1 2 3", 1, 6},
+        {"v 0 0 0\nv 3 0 6\nv 3 2 6\nv 0 2 0\nf 1 2 3 4", 2, 12},
+        {"v 0 0 1\nv 4 0 1\nv 4 1 1\nv 1 1 1\nv 1 4 1\nv 0 4 1\nf 1 2 3 4 5 6", 4, 14},
+        {"v 0 0 0\nv 5 0 0\nv 5 5 5\nv 3 1 1\nv 1 1 1\nf 1 2 3 4 5\nf 1 2 4", 4, 22},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct polygon_set set = {0};
+        struct cut cut = {0};
+        struct err err;
+
+        assert_int_equal(obj_decode((const uint8_t *)cases[i].obj, strlen(cases[i].obj),
+                                    &polygon_limits_default, &set, &err),
+                         ERR_OK);
+        assert_int_equal(polygon_triangles(&set, triangle_put, &cut, &err), ERR_OK);
+        if (cut.count != cases[i].triangles || cut.turned || cut.area2 != cases[i].area2)
+            fail_msg("case %zu: %u triangles, %u turned, twice %g m²", i, cut.count, cut.turned,
+                     cut.area2);
+        polygon_set_free(&set);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_file_of_too_many_bytes_is_refused_unread),
         cmocka_unit_test(limits_beyond_32_bits_stop_there),
         cmocka_unit_test(freeing_twice_does_no_harm),
+        cmocka_unit_test(triangles_cover_their_polygons),
     };
 
     return cmocka_run_group_tests_name("polygon_file", tests, NULL, NULL);
