@@ -12,8 +12,8 @@ condition, drops a statement, or returns something else. Lines are drawn evenly 
 does not compile, or compiles to the same code, is drawn again. Work is done on a copy of the tree that
 has its build (make, make test first), so the tree itself is never changed.
 
-Each mutant gets the unit tests that contain its object file and include a header of its room, then the
-black-box programs of its room (OUTSIDE below), and then the fuzzers that contain it, where they are built
+Each mutant gets the unit tests that contain its object file and include a header of its room, the
+black-box programs of like name and of its room (OUTSIDE below), and the fuzzers that contain it, where built
 (make config=fuzz fuzzers), until one fails. Near and quick ones go first, and each is linked when it is
 run. A program that fails is run on the unchanged build as well: if it fails there, it does not count.
 One that runs five times as long as it does there, and 20 s, has noticed, too.
@@ -40,22 +40,25 @@ BUILD, FUZZ = "build/release", "build/fuzz"
 # A header that more objects than this include is left out: its mutants build for minutes.
 DEPENDENTS_MAX = 12
 LEAST_LIMIT_S, MOST_LIMIT_S = 20, 900
+NEAREST = 8  # unit tests that go before the black-box programs
 
 # Black-box programs of a room, after its unit tests; the most telling first.
 OUTSIDE = {
     "base": ["test_height.py", "test_start.py", "test_confined.py"],
     "terrain": ["test_oracle.py", "test_mesh_oracle.py", "test_mesh_soups.py", "test_lit.py",
                 "test_pick.py", "test_edits.py"],
-    "formats": ["test_tiles.py", "test_export.py", "test_mesh_files.py", "test_extremes.py"],
+    "formats": ["test_tiles.py", "test_export.py", "test_mesh_files.py", "test_tiles3d.py",
+                "test_tiff.py", "test_extremes.py"],
     "store": ["test_restarts.py", "test_edits_store.py", "test_durable.py", "test_store_faults.py"],
     "replica": ["test_postgres.py", "test_cluster.py"],
-    "world": ["test_edits.py", "test_layers.py", "test_move.py", "test_polygons.py",
-              "test_world_calls.py", "test_durable.py", "test_cluster.py"],
+    "world": ["test_edits.py", "test_layers.py", "test_mesh.py", "test_pins.py", "test_forks.py",
+              "test_move.py", "test_polygons.py", "test_world_calls.py", "test_durable.py",
+              "test_cluster.py"],
     "sand": ["test_sand.py", "test_patches.py", "test_sand_device.py"],
     "json": ["test_errors.py", "test_batches.py", "test_edits.py", "test_hostile_examples.py"],
     "http": ["test_http.py", "test_http_corpus.py", "test_http_refused.py", "test_life.py"],
-    "api": ["test_errors.py", "test_openapi.py", "test_height.py", "test_batches.py",
-            "test_edits.py", "test_layers.py", "test_limits.py", "test_metrics.py", "test_events.py",
+    "api": ["test_errors.py", "test_openapi.py", "test_height.py", "test_maps.py", "test_samples.py",
+            "test_batches.py", "test_edits.py", "test_layers.py", "test_limits.py", "test_metrics.py", "test_events.py",
             "test_start.py", "test_rights.py", "test_world_calls.py", "test_export.py"],
     "view": ["test_view.py"],
     "daemon": ["test_start.py", "test_life.py", "test_restarts.py", "test_confined.py"],
@@ -252,9 +255,14 @@ class Programs:
         units = [p for p, held in self.holds.items() if names & held]
         units = [p for p in units if chance(p)] or units
         units.sort(key=lambda p: -(chance(p) + 0.1) / (1 + self.about(p)))
-        outside = [f"tests/api/{name}" for name in OUTSIDE[room]
+        alike = [name for name in sorted(os.listdir(os.path.join(ROOT, "tests/api")))
+                 if name.endswith(".py") and name[:5] == "test_" and
+                 any(part.startswith(word) for part in name[5:-3].split("_") for word in words
+                     if len(word) > 2)]
+        outside = [f"tests/api/{name}" for name in dict.fromkeys(alike + OUTSIDE[room])
                    if os.path.exists(os.path.join(ROOT, "tests/api", name))]
-        return units + sorted(outside, key=lambda p: -self.kills[p, room])
+        outside.sort(key=lambda p: -self.kills[p, room])
+        return units[:NEAREST] + outside + units[NEAREST:]
 
     def run(self, command, folder, limit_s):
         """(status, seconds) of one program in a tree; None for a status: it ran past the limit."""
