@@ -119,6 +119,9 @@ def _():
     settled, live, pixels = picture(query="?live=false"), picture(), some(rng("patch"), 6000)
     changed = sum(live[y][x] != settled[y][x] for x, y in pixels)
     check(changed > 40, f"{changed} pixels show the patch")
+    near = picture(camera={**CAMERA, "eye": [12, 18, 5], "target": [12, 20, 0]})
+    edges = sum(abs(sum(a) - sum(b)) > 24 for row in near for a, b in zip(row, row[1:]))
+    check(edges > 1500, f"{edges} edges of granules; the dented ground has some 800 without them")
     red = wrong = 0
     for (x, y), hit in zip(pixels, pick(pixels, "?live=true")):
         r, _, b = live[y][x]
