@@ -357,6 +357,28 @@ static void images_of_older_versions_give_the_same_bits(void **state)
         mesh_unref(seed_open(first[i]));
 }
 
+static void every_flipped_bit_of_an_older_one_is_refused(void **state)
+{
+    static const char *const names[] = {"seed_wall", "seed_mixed_2"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length;
+        uint8_t *image = seed_read(names[i], &length);
+        struct err err;
+
+        for (size_t bit = 0; bit < 8 * length; bit++) {
+            image[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            struct mesh *mesh = mesh_open(image, length, NULL, NULL, &err);
+
+            if (mesh != NULL)
+                fail_msg("%s: bit %zu of byte %zu is not noticed", names[i], bit % 8, bit / 8);
+            image[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        free(image);
+    }
+}
+
 /* Vertices are float32 where all are; indices only where they say more than the order. */
 static void an_image_has_no_more_than_it_needs(void **state)
 {
@@ -422,6 +444,7 @@ int main(void)
         cmocka_unit_test(images_sealed_over_damage_are_refused_or_harmless),
         cmocka_unit_test(validate_notices_what_the_hash_does_not),
         cmocka_unit_test(images_of_older_versions_give_the_same_bits),
+        cmocka_unit_test(every_flipped_bit_of_an_older_one_is_refused),
         cmocka_unit_test(an_image_has_no_more_than_it_needs),
         cmocka_unit_test(the_content_hash_is_blake2b_256),
     };
