@@ -4,7 +4,9 @@
 #include "terrain/pick.h"
 
 #include "support/random.h"
+#include "terrain/plan_tile.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -252,6 +254,40 @@ static void a_tile_over_a_hole_has_no_centre_on_the_surface(void **state)
     heightfield_unref(field);
 }
 
+/* Squared, from the centre of a hexagon. */
+static long double hexagon_away(double side, int64_t q, int64_t r, double x, double y)
+{
+    long double dx = side * sqrtl(3) * ((long double)q + (long double)r / 2) - x;
+    long double dy = side * 1.5L * (long double)r - y;
+
+    return dx * dx + dy * dy;
+}
+
+/* As soon as near the origin: a search that begins far from the point would not end. */
+static void hexagons_far_away_have_the_nearest_centre(void **state)
+{
+    static const int steps[6][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, -1}, {-1, 1}};
+    struct random random = {41};
+
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        double side = random_in(&random, 0.5, 3), reach = pow(10, random_in(&random, 0, 11));
+        double x = random_in(&random, -reach, reach), y = random_in(&random, -reach, reach);
+        struct plan_tile tile;
+
+        assert_true(plan_tile_at(PLAN_TILE_HEX, side, x, y, &tile));
+        long double away = hexagon_away(side, tile.index[0], tile.index[1], x, y);
+
+        assert_true(sqrtl(away) <= side * (1 + 1e-6));
+        for (int k = 0; k < 6; k++)
+            assert_true(away <= hexagon_away(side, tile.index[0] + steps[k][0],
+                                             tile.index[1] + steps[k][1], x, y) +
+                                    1e-6);
+        assert_near(tile.center[0], x, side + reach * 1e-15);
+        assert_near(tile.center[1], y, side + reach * 1e-15);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_view_that_cannot_be_is_told),
         cmocka_unit_test(a_tile_has_its_centre_on_the_surface_and_bounds_of_all_its_samples),
         cmocka_unit_test(a_tile_over_a_hole_has_no_centre_on_the_surface),
+        cmocka_unit_test(hexagons_far_away_have_the_nearest_centre),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
