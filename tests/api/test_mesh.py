@@ -551,9 +551,9 @@ def _():
 def stats(name, layer="mesh"):
     got = daemon.ok("GET", at(name) + f"/layers/{layer}/stats")
     check(set(got) >= STATS, f"members {sorted(got)}")
-    inner = got["leaves"] // 3
-    equal(got["leaves"], 3 * inner + 1, f"leaves of a tree of four children: {got}")
-    equal(got["nodes"], 4 * inner + 1, f"nodes: {got}")
+    inner = got["nodes"] - got["leaves"]
+    # of four children each, but for the root's levels, whose side may be any number
+    check(1 <= got["leaves"] - 3 * inner <= 3, f"nodes: {got}")
     check(4 ** got["depth"] >= got["leaves"] and got["depth"] <= inner, f"depth: {got}")
     check(0 <= got["average_tests"] <= got["polygons"], f"average_tests: {got}")
     equal(sum(got["bytes_by_structure"].values()), got["bytes"], f"bytes by structure: {got}")

@@ -49,15 +49,14 @@
 #include <string.h>
 
 enum {
-    SIDE_BITS_MAX = 13, /* of the root */
+    SIDE_MAX = 1 << 13, /* of the root */
     CHUNK = 1 << 14     /* polygons of a part of the work, and floors of a strip of rows */
 };
 
-#define ROOT_LIST 0.6    /* the most in the root's cells, of a leaf's ... */
-#define ROOT_LEAST 24.0  /* ... where that is more than this */
-#define ROOT_SHARE 0.21  /* floors for each of the root's cells, of that */
-#define ROOT_BORDER 1.92 /* ... where that is more: a list of n has those of √n - this, squared */
-#define FILL_LEAST 0.57  /* sparser ground gets no more cells: most would be empty */
+/* Floors for each of the root's cells: with those that reach in over its borders a list of about
+ * 13, and most lists fit into the two blocks that are tested together ... */
+#define ROOT_FLOORS 4.4
+#define ROOT_SHARE 0.21   /* ... but at most this share of a leaf's */
 #define STACKED_LEAST 1.5 /* with more floors over a place than this the next one is expected */
 
 /* Seen from above. */
@@ -292,19 +291,8 @@ static enum err_code root_make(struct root_work *w, const struct mesh_making *ma
     return strips_join(w) ? ERR_OK : grid_no_memory(w->mesh, err);
 }
 
-/*
- * How many floors a cell of the root has by their area. A list has those that reach in over its
- * borders, too. Where floors lie over one another, lists are short.
- */
-static double cell_floors(uint32_t most, double fill)
-{
-    double list = fmin(most, fmax(ROOT_LIST * most, ROOT_LEAST));
-    double inside = fmax(sqrt(list) - ROOT_BORDER, 0), share = ROOT_SHARE * list;
-
-    return fill > STACKED_LEAST ? share : fmax(share, inside * inside);
-}
-
-/* The coarsest root by that, or coarser, down to one cell. */
+/* The root for ROOT_FLOORS, or more where a leaf may have more than by default; or coarser, down to
+ * one cell. Sparse ground gets no more cells: most would be empty. */
 static enum err_code side_choose(struct root_work *w, const struct mesh_making *making,
                                  struct err *err)
 {
@@ -312,11 +300,13 @@ static enum err_code side_choose(struct root_work *w, const struct mesh_making *
     double narrow = fmin(w->box.x_max - w->box.x_min, w->box.y_max - w->box.y_min);
     double least = GRID_CELL_NEARS * h->near, floors = (double)w->floors;
     double fill = w->area / ((w->box.x_max - w->box.x_min) * (w->box.y_max - w->box.y_min));
-    double cells = floors / (cell_floors(h->max_polygons, fill) * fmax(fill, FILL_LEAST));
-    int bits = (int)fmin(floor(log2(fmax(cells, 1)) / 2 + 0.25), fmin(h->max_depth, SIDE_BITS_MAX));
+    double inside = fmax(fmin(ROOT_FLOORS, ROOT_SHARE * h->max_polygons),
+                         ROOT_FLOORS / MESH_MAX_POLYGONS * h->max_polygons);
+    double side = rint(sqrt(floors / (inside * fmax(fill, 1))));
     bool pays = false;
 
-    for (w->side = 1u << bits; w->side > 0 && !pays; w->side /= 2) {
+    w->side = (uint32_t)fmin(fmax(side, 1), fmin(ldexp(1, (int)h->max_depth), SIDE_MAX));
+    for (; w->side > 0 && !pays; w->side /= 2) {
         if (!(narrow / w->side >= least) || !isfinite(narrow)) /* of images that lie, too */
             continue;
         if (root_pairs(w, making, GRID_REFS_PER_FLOOR * w->floors + GRID_REFS_FREE, &pays, err))
@@ -431,8 +421,8 @@ size_t floor_grid_bytes(const struct floor_grid *grid)
            floor_grid_lut_bytes(grid);
 }
 
-/* The nodes of the levels of Q's tree between a node and its side × side cells, its own among them.
- */
+/* The nodes of the levels of Q's tree between a node and its side × side cells, its own among them;
+ * where that is no power of two, about so many. */
 static uint64_t levels_nodes(uint32_t side)
 {
     return ((uint64_t)side * side - 1) / 3;

@@ -134,7 +134,7 @@ static inline uint32_t floor_low(const struct floor_grid *grid, double z)
     return (uint32_t)(int32_t)f64_clamped(level, 255);
 }
 
-/* How often the root's side is halved. */
+/* How often a grid's side is halved; that of the root may be any number. */
 static inline uint32_t floor_grid_root_bits(uint32_t side)
 {
     return side > 1 ? 32 - (uint32_t)__builtin_clz(side - 1) : 0;

@@ -2,14 +2,14 @@
  * The lookup table (LUT) of a floor grid.
  *
  * From a place to its blocks it is one cell of the root, one of its grid, sometimes more: each
- * known only from the one before, a multiplication and a load away. But the sides of grids are
- * powers of two, so all cells are made of squares of one size, or nearly all: a table of those
- * squares has the blocks at once, and how wide the cell is that the square is of; of a cell that is
- * divided further, its grid. It is as fine as
- * leaves DEEPER_MOST of the ground to be looked up cell by cell, and at most LUT_FINEST bits finer
- * than the root. Beside each entry is a byte, the height at which the floors of its square begin: a
- * point far below them all needs no block. Both follow from the cells and are made again with each
- * edit.
+ * known only from the one before, a multiplication and a load away. But the sides of grids below
+ * the root are powers of two, so all cells are made of squares of one size, or nearly all: a table
+ * of those squares has the blocks at once, and how wide the cell is that the square is of; of a
+ * cell that is divided further, its grid. It is as fine as leaves DEEPER_MOST of the ground to be
+ * looked up cell by cell, or hardly more than the finest table would, which has SQUARES_PER_FLOOR
+ * and is at most LUT_FINEST bits finer than the root. Beside each entry is a byte, the height at
+ * which the floors of its square begin: a point far below them all needs no block. Both follow from
+ * the cells and are made again with each edit.
  */
 #include "terrain/mesh/floor_grid_lut.h"
 
@@ -22,6 +22,7 @@
 #include <string.h>
 
 #define DEEPER_MOST 0.01
+#define DEEPER_TIMES 1.2 /* as much as by the finest table */
 #define SQUARES_PER_FLOOR 1.0
 
 enum { PART_SQUARES = 1 << 15 }; /* of a part of the work */
@@ -56,21 +57,29 @@ static double share_deeper(const struct floor_grid *c, const struct column_cell 
     return sum / (double)cells;
 }
 
+/* The same for all of the root, in its cells. */
+static double root_deeper(const struct floor_grid *c, unsigned bits)
+{
+    double deeper = 0;
+
+    for (size_t i = 0; i < (size_t)c->side * c->side; i++)
+        deeper += share_deeper(c, &c->cells[i], (int)bits);
+    return deeper;
+}
+
+/* The coarsest that is about as good as the finest. */
 static unsigned bits_choose(const struct floor_grid *c, uint64_t floors)
 {
     size_t root = (size_t)c->side * c->side;
-    unsigned bits = 0;
+    unsigned bits = 0, finest = 0;
 
-    for (; bits < LUT_FINEST &&
-           (double)(root << 2 * (bits + 1)) <= SQUARES_PER_FLOOR * (double)floors;
-         bits++) {
-        double deeper = 0;
+    while (finest < LUT_FINEST &&
+           (double)(root << 2 * (finest + 1)) <= SQUARES_PER_FLOOR * (double)floors)
+        finest++;
+    double most = fmax(DEEPER_MOST * (double)root, DEEPER_TIMES * root_deeper(c, finest));
 
-        for (size_t i = 0; i < root; i++)
-            deeper += share_deeper(c, &c->cells[i], (int)bits);
-        if (deeper <= DEEPER_MOST * (double)root)
-            break;
-    }
+    while (bits < finest && root_deeper(c, bits) > most)
+        bits++;
     return bits;
 }
 

@@ -27,12 +27,7 @@
 #define FAR_PLACE 64.0 /* times its size from the origin: the mesh is moved to its middle */
 #define TURN_AREA 0.7  /* of the upright rectangle: worth turning */
 
-enum {
-    TURN_STEPS = 30,
-    TURN_POINTS_MAX = 4096,
-    LARGE = 1 << 16, /* polygons; memory decides then, and not the length of lists */
-    SMALL_LEAF = 24  /* MESH_MAX_POLYGONS of those with fewer */
-};
+enum { TURN_STEPS = 30, TURN_POINTS_MAX = 4096 };
 
 /* ---- the frame ------------------------------------------------------------------------------ */
 
@@ -150,8 +145,8 @@ static enum err_code draft_make(struct draft *draft, const struct polygon_soup *
 {
     struct mesh_header *h = &draft->header;
 
-    h->max_polygons = first_set(options->max_polygons, options->space.max_polygons,
-                                soup->polygon_count < LARGE ? SMALL_LEAF : MESH_MAX_POLYGONS);
+    h->max_polygons =
+        first_set(options->max_polygons, options->space.max_polygons, MESH_MAX_POLYGONS);
     h->max_depth = first_set(options->max_depth, options->space.max_depth, MESH_MAX_DEPTH);
     if (convex_parts_make(soup, h, options, &draft->set, &draft->import, err))
         return err->code;

@@ -40,7 +40,7 @@ enum { MESH_POLYGON_CORNERS_MAX = 4096 }; /* one with more is dropped */
  * angle.
  */
 enum {
-    MESH_MAX_POLYGONS = 40, /* the default of large meshes: five blocks; else 24 */
+    MESH_MAX_POLYGONS = 32, /* the default: four blocks */
     MESH_MAX_DEPTH = 12,    /* the default; Q, table 4 */
     MESH_MAX_POLYGONS_MOST = 1000000,
     MESH_DEPTH_MAX = 32
@@ -61,7 +61,7 @@ struct mesh_instances;
 
 struct mesh_options {
     struct vec3 gravity;   /* unit; {0,0,-1}; of a cartesian mesh, as all that follows but space */
-    uint32_t max_polygons; /* a leaf with more is split where that pays; 0: 24 or 40 */
+    uint32_t max_polygons; /* a leaf with more is split where that pays; 0: 32 */
     uint32_t max_depth;    /* 0: 12; at most 32 */
     bool keep_axes;        /* do not turn X-Y to the terrain's own direction */
     double slack_times;    /* edges reach so many times as far as rounding needs; 0: 1 */
