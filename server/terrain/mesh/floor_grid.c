@@ -55,7 +55,7 @@ enum {
 
 /* Floors for each of the root's cells: with those that reach in over its borders a list of about
  * 13, and most lists fit into the two blocks that are tested together ... */
-#define ROOT_FLOORS 4.4
+#define ROOT_FLOORS 4.7
 #define ROOT_SHARE 0.21   /* ... but at most this share of a leaf's */
 #define STACKED_LEAST 1.5 /* with more floors over a place than this the next one is expected */
 
