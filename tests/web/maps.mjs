@@ -61,15 +61,18 @@ async function open(browser, name, id, before = () => {}, viewport = { width: 80
     const at = new URL(request.url());
     if (at.protocol.startsWith("http") && ![SITE, new URL(url).origin].includes(at.origin)) wrong.push(at.href);
   });
-  // what came over the wire: Chromium answers 304 with what it has kept, as 200
-  const wire = await page.context().newCDPSession(page), paths = new Map();
+  // what came over the wire: Chromium answers 304 with what it has kept, as 200; either event may be the first
+  const wire = await page.context().newCDPSession(page), known = new Map();
+  const hear = (requestId, part) => {
+    const { at, asked, status, tag } = Object.assign(known.get(requestId) ?? {}, part);
+    if (status && at?.origin === new URL(url).origin) answers.push([at.pathname, status, tag, asked]);
+    else known.set(requestId, { at, asked, status, tag });
+  };
   await wire.send("Network.enable");
   wire.on("Network.requestWillBeSent", ({ requestId, request, wallTime }) => (
-    paths.set(requestId, { at: new URL(request.url), asked: 1000 * wallTime })));
-  wire.on("Network.responseReceivedExtraInfo", ({ requestId, statusCode, headers }) => {
-    const { at, asked } = paths.get(requestId) ?? {};
-    if (at?.origin === new URL(url).origin) answers.push([at.pathname, statusCode, headers.ETag, asked]);
-  });
+    hear(requestId, { at: new URL(request.url), asked: 1000 * wallTime })));
+  wire.on("Network.responseReceivedExtraInfo", ({ requestId, statusCode, headers }) => (
+    hear(requestId, { status: statusCode, tag: headers.ETag })));
   await page.goto(`${SITE}/${name}.html?kota=${encodeURIComponent(url)}&locale=${id}`);
   return { page, answers, wrong };
 }
