@@ -24,6 +24,7 @@ Exit status 0 unless --least PERCENT is given and fewer were killed.
 """
 import argparse
 import collections
+import concurrent.futures
 import glob
 import os
 import random
@@ -39,6 +40,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD, FUZZ = "build/release", "build/fuzz"
 # A header that more objects than this include is left out: its mutants build for minutes.
 DEPENDENTS_MAX = 12
+DAEMON = [f"{BUILD}/kotad", f"{BUILD}/kota", f"{BUILD}/kota-worldgen"]  # of black-box programs
+LINKER = " -fuse-ld=lld" if shutil.which("ld.lld") else ""  # a third of the time of ld
 LEAST_LIMIT_S, MOST_LIMIT_S = 20, 900
 NEAREST = 8  # unit tests that go before the black-box programs
 
@@ -170,7 +173,7 @@ class Tree:
     """A copy of the tree with its build, in which one line differs."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self.folder, self.how, self.archives = folder, {}, {}
         for name in os.listdir(ROOT):
             if name not in (".git", "build"):
                 subprocess.run(["cp", "-a", "--reflink=auto", os.path.join(ROOT, name), folder],
@@ -191,12 +194,67 @@ class Tree:
             file.write("\n".join(lines))
         return old
 
+    def learn(self, programs):
+        """Asks make once how each object and program of the build is made; make itself takes seconds."""
+        said = subprocess.run(["make", "-nB", "V=1", *programs], cwd=self.folder, check=True,
+                              capture_output=True, text=True).stdout
+        for line in said.replace("\\\n", " ").splitlines():
+            made = re.search(r" -o (\S+)", line)
+            if made:
+                self.how[made.group(1)] = line
+            elif line.startswith("ar rcs "):
+                _, _, archive, *held = line.split()
+                self.archives[archive] = set(held)
+
+    def compile(self, objects):
+        """Whether the objects could be made; the archives that hold them have them then."""
+        environment = {**os.environ, "CCACHE_DISABLE": "1"}  # no mutant is compiled twice
+
+        def is_made(name):
+            return subprocess.run(self.how[name], shell=True, cwd=self.folder, env=environment,
+                                  capture_output=True).returncode == 0
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            if not all(pool.map(is_made, objects)):
+                return False
+        self.put(objects)
+        return True
+
+    def put(self, objects):
+        """The objects as they are, into the archives that hold them."""
+        for archive, held in self.archives.items():
+            if held & set(objects):
+                subprocess.run(["ar", "rs", archive, *sorted(held & set(objects))], cwd=self.folder,
+                               capture_output=True, check=True)
+
+    def link(self, programs):
+        """The programs from the objects as they are, side by side."""
+        links = [subprocess.Popen(self.how[name] + LINKER, shell=True, cwd=self.folder,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                 for name in programs if name in self.how]
+        for one in links:
+            one.wait()
+
     def make(self, targets):
-        """Whether they could be made. The page's files stay as they are: no program of OUTSIDE runs them."""
-        old = [f"--old-file={build}/{name}" for build in (BUILD, FUZZ)
+        """Whether make could make them: the fuzzers, which hold nothing of the page."""
+        old = [f"--old-file={FUZZ}/{name}"
                for name in ("kota_ground.wasm", "web_assets.inc", "server/api/calls/web.o")]
         return subprocess.run(["make", "-s", f"-j{os.cpu_count() or 1}", *old, *targets],
                               cwd=self.folder, capture_output=True).returncode == 0
+
+    def read(self, objects):
+        """{name: bytes} of the objects, for restore()."""
+        kept = {}
+        for name in objects:
+            with open(os.path.join(self.folder, name), "rb") as file:
+                kept[name] = file.read()
+        return kept
+
+    def restore(self, kept):
+        for name, content in kept.items():
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(content)
+        self.put(list(kept))
 
     def code(self, objects):
         """The objects' bytes without names of lines."""
@@ -316,11 +374,15 @@ def symbols(name, *options):
 def noticed(tree, programs, path, objects, only, until):
     """The program that notices the mutant in the tree, and how; or None. None begins after `until`."""
     names = set().union(*(symbols(name, "--extern-only") for name in objects))
+    linked = False
     for program in programs.of(path, names, only):
         if time.monotonic() > until:
             return None
-        tree.make([f"{BUILD}/kotad", f"{BUILD}/kota", f"{BUILD}/kota-worldgen"]
-                  if program.endswith(".py") else [program])
+        if not program.endswith(".py"):
+            tree.link([program])
+        elif not linked:
+            tree.link(DAEMON)
+            linked = True
         how = programs.fails(tree, program)
         if how is not None:
             programs.kills.update([(program, path), (program, path.split("/")[1])])
@@ -379,27 +441,26 @@ def main():
         for _, (path, i, kind, old, new) in zip(range(asked.count), drawn):
             print(f"{path}:{i + 1}: {kind}\n-{old}\n+{new}")
         return 0
-    programs, results, stale = Programs(), [], set()
+    programs, results = Programs(), []
     only = [name for name in asked.tests.split(",") if name]
     folder = tempfile.mkdtemp(prefix="kota-mutants-")
     try:
         tree = Tree(folder)
+        tree.learn([*DAEMON, *programs.holds])
         number = 0
         for path, i, kind, old, new in drawn:
             touched = objects.get(path, [])
             if number >= asked.first - 1 + asked.count:
                 break
-            if stale & set(touched):
-                tree.make(touched)
-            before = tree.code(touched)
+            before, kept = tree.code(touched), tree.read(touched)
             tree.write(path, i, new)
-            if tree.make(touched) and tree.code(touched) != before:
+            if tree.compile(touched) and tree.code(touched) != before:
                 number += 1
                 if number >= asked.first:
                     report(asked, tree, programs, results, (number, path, i, kind, old, new),
                            touched, only)
-            tree.write(path, i, old)  # the next program's link also makes these objects again
-            stale.update(touched)
+            tree.write(path, i, old)
+            tree.restore(kept)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if table(results) < asked.least else 0
