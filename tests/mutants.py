@@ -4,7 +4,7 @@
   python3 tests/mutants.py --count 40 --seed 1 server/terrain     a room, some files, or all of server
   python3 tests/mutants.py --list ...                  prints the mutants; builds and runs nothing
   python3 tests/mutants.py --whole ...                 what survives also gets all of `make test`
-  python3 tests/mutants.py --within 100 ...            a mutant has survived after so many seconds
+  python3 tests/mutants.py --within 100 ...            a mutant has survived after so many seconds, and 20
   python3 tests/mutants.py --tests test_ray,test_mesh.py ...       those programs only
 
 A mutant swaps a comparison, + and -, && and || or the like, moves a number by one, negates a
@@ -352,10 +352,16 @@ class Programs:
                 print(f"# {' '.join(command)} fails without a mutant and is not counted", flush=True)
         return self.passes[command]
 
-    def fails(self, tree, *command):
-        """How it fails with the mutant and without it does not: "", or ", which hangs"; or None."""
+    def fails(self, tree, until, *command):
+        """How it fails with the mutant and without it does not: "", or ", which hangs"; or None.
+
+        It is stopped LEAST_LIMIT_S after `until`, and has then noticed nothing.
+        """
         limit_s = max(LEAST_LIMIT_S, 5 * self.about(command[0]))
-        status, seconds = self.run(command, tree.folder, limit_s)
+        left_s = until - time.monotonic() + LEAST_LIMIT_S
+        status, seconds = self.run(command, tree.folder, min(limit_s, left_s))
+        if status is None and left_s < limit_s:
+            return None
         if status is None and self.usual(*command) and limit_s < 5 * self.seconds[command[0]]:
             status, seconds = self.run(command, tree.folder, 5 * self.seconds[command[0]])
         if status == 0:
@@ -383,15 +389,15 @@ def noticed(tree, programs, path, objects, only, until):
         elif not linked:
             tree.link(DAEMON)
             linked = True
-        how = programs.fails(tree, program)
+        how = programs.fails(tree, until, program)
         if how is not None:
             programs.kills.update([(program, path), (program, path.split("/")[1])])
             return os.path.basename(program) + how
     # The fuzzers also notice leaks and what is read beyond its end.
     chosen = sorted(name for name, held in programs.fuzzers.items() if names & held and not only)
-    if chosen and tree.make(["config=fuzz", *chosen]):
+    if chosen and time.monotonic() < until and tree.make(["config=fuzz", *chosen]):
         command = ["tests/api/test_fuzz.py", *(os.path.basename(name) + ":" for name in chosen)]
-        if programs.fails(tree, *command) is not None:
+        if programs.fails(tree, until, *command) is not None:
             return "test_fuzz.py"
     return None
 
