@@ -285,7 +285,7 @@ async function cesium(browser, check) {
 async function deck(browser, check) {
   const id = "hills", opened = await open(browser, "deck", id), { page } = opened;
   await until(() => page.evaluate(() => {
-    const layers = window.shown.layerManager?.getLayers() ?? [];
+    const layers = window.shown?.layerManager?.getLayers() ?? [];
     return layers.some((layer) => layer.props.mesh) && layers.every((layer) => layer.isLoaded);
   }), "the terrain is loaded");
   const meshes = await page.evaluate(() => window.shown.layerManager.getLayers().filter((layer) => layer.props.mesh)
