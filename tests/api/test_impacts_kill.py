@@ -24,7 +24,7 @@ BALL = {"radius": 0.45, "mass": 1000, "velocity": [0, 0, -6]}  # four fine granu
 folder = tempfile.mkdtemp(prefix="kota-test-")
 ARGUMENTS = ("--data", folder, "--gpu", "cpu", "--patches-fine", "3" if ALL else "1",
              "--patches-medium", "0", "--patches-coarse", "0", "--patch-speed", "0", "--patch-pause-ms", "200",
-             "--patch-linger-ms", "0", *(() if ALL else ("--patch-active-max-ms", "1000")))
+             "--patch-linger-ms", "0", "--patch-active-max-ms", "1000")
 
 
 class Thrown:

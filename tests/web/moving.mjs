@@ -65,6 +65,7 @@ async function onTheMap(page, daemon, check) {
 }
 
 async function inThreeD(page, daemon, check) {
+  await page.setViewportSize({ width: 760, height: 420 }); // where the processor draws, pixels are time
   await page.click('#panel-tools button:text-is("Contact")');
   await page.fill("#panel-tools textarea", "10 50 20");
   await page.click('#panel-tools button:text-is("Ask")');

@@ -8,7 +8,8 @@
  *   check    check(ok, "a sentence", detail): one result; also equal, near, skip, shot, expect
  *
  * Programs come from $KOTA_BIN_DIR (build/release), pictures go to its folder web/. Chromium is
- * $KOTA_CHROMIUM or the first of the usual names in $PATH.
+ * $KOTA_CHROMIUM or the first of the usual names in $PATH. KOTA_TEST_SLOW_PAGE=20 slows each page's
+ * scripts by so much, as a busy machine does: it finds tests that depend on a quick page.
  */
 import { execFile, spawn } from "node:child_process";
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
@@ -153,6 +154,9 @@ export async function openPage(browser, url, check, { ready = true, before, ...o
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(limitMs);
+  if (process.env.KOTA_TEST_SLOW_PAGE)
+    await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate",
+      { rate: Number(process.env.KOTA_TEST_SLOW_PAGE) });
   page.on("console", (said) => {
     // the browser fetches a page's icon when it likes, on a busy machine after the daemon has ended
     if (said.location().url.endsWith("/icon.svg") && said.text().includes("net::ERR_")) return;
