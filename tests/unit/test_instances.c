@@ -424,6 +424,29 @@ static void a_kind_without_polygons_makes_copies(void **state)
     soup_free(&soup);
 }
 
+/* Kinds that are in one place only, where they were made, take no mesh each. */
+static void what_is_in_one_place_is_of_one_mesh(void **state)
+{
+    struct soup soup = {.vertices = NULL};
+    struct mesh_instance at[4] = {{.cos = 1, .first = 0, .count = 1},
+                                  {.cos = 1, .first = 1, .count = 1},
+                                  {.cos = 1, .first = 2, .count = 1},
+                                  {.translation = {0, 9, 0}, .cos = 1, .first = 2, .count = 1}};
+    const struct mesh_instances instances = {at, 4, {0, 0, 1}};
+    const struct mesh_options options = {.gravity = {0, 0, -1}, .instances = &instances};
+    struct mesh_import import;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        soup_square(&soup, 3 * i, 0, 1, 0);
+    struct mesh *mesh = soup_mesh(&soup, &options, &import);
+
+    assert_int_equal(mesh->instances->header->mesh_count, 2);
+    assert_int_equal(mesh->instances->header->place_count, 3);
+    mesh_unref(mesh);
+    soup_free(&soup);
+}
+
 static void numbers_that_cannot_be_are_refused(void **state)
 {
     struct soup soup = {.vertices = NULL};
@@ -510,6 +533,7 @@ int main(void)
         cmocka_unit_test(answers_have_the_same_bits_at_every_level),
         cmocka_unit_test(other_gravity_makes_copies),
         cmocka_unit_test(a_kind_without_polygons_makes_copies),
+        cmocka_unit_test(what_is_in_one_place_is_of_one_mesh),
         cmocka_unit_test(numbers_that_cannot_be_are_refused),
         cmocka_unit_test(a_damaged_image_is_refused),
         cmocka_unit_test(an_edit_is_made_in_copies),
