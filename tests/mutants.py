@@ -355,10 +355,11 @@ class Programs:
     def fails(self, tree, until, *command):
         """How it fails with the mutant and without it does not: "", or ", which hangs"; or None.
 
-        It is stopped LEAST_LIMIT_S after `until`, and has then noticed nothing.
+        A black-box program is stopped LEAST_LIMIT_S after `until`, and has then noticed nothing.
         """
         limit_s = max(LEAST_LIMIT_S, 5 * self.about(command[0]))
-        left_s = until - time.monotonic() + LEAST_LIMIT_S
+        left_s = until - time.monotonic() + LEAST_LIMIT_S if command[0].endswith(".py") \
+            else float("inf")
         status, seconds = self.run(command, tree.folder, min(limit_s, left_s))
         if status is None and left_s < limit_s:
             return None
