@@ -244,7 +244,12 @@ static enum err_code strips_make(struct root_work *w, const struct mesh_making *
         free(w->chunks[i].pairs.at);
         w->chunks[i].pairs.at = NULL;
     }
-    for (size_t s = 0; s < w->strips; s++)
+    uint64_t refs_left = GRID_REFS_PER_FLOOR * w->floors + GRID_REFS_FREE - refs;
+
+    for (size_t s = 0; s < w->strips; s++) {
+        size_t begin = s * w->strip_rows * w->side, end = begin + (size_t)w->strip_rows * w->side;
+        uint64_t own = w->starts[end < root ? end : root] - w->starts[begin];
+
         w->makers[s] = (struct grid_maker){
             .mesh = w->mesh,
             .grid = w->grid,
@@ -252,7 +257,9 @@ static enum err_code strips_make(struct root_work *w, const struct mesh_making *
             .leaf_refs = w->mesh->header->max_polygons,
             .pace = making->crew ? NULL : making->pace,
             .err = making->crew ? NULL : err,
-            .refs_left = (GRID_REFS_PER_FLOOR * w->floors + GRID_REFS_FREE - refs) / w->strips};
+            .refs_left = refs > 0 ? refs_left * own / refs : 0, /* dense ground needs more */
+        };
+    }
     pace_stage(making->pace, STAGE_CELLS);
     return crew_run(making->crew, making->pace, strip_work, w, w->strips, err);
 }
