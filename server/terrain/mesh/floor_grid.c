@@ -54,9 +54,9 @@ enum {
 };
 
 /* Floors for each of the root's cells: with those that reach in over its borders a list of about
- * 13, and most lists fit into the two blocks that are tested together ... */
+ * 13, and most lists fit into the two blocks that are tested together. */
 #define ROOT_FLOORS 4.7
-#define ROOT_SHARE 0.21   /* ... but at most this share of a leaf's */
+#define ROOT_SHARE 0.21
 #define STACKED_LEAST 1.5 /* with more floors over a place than this the next one is expected */
 
 /* Seen from above. */
@@ -298,8 +298,17 @@ static enum err_code root_make(struct root_work *w, const struct mesh_making *ma
     return strips_join(w) ? ERR_OK : grid_no_memory(w->mesh, err);
 }
 
-/* The root for ROOT_FLOORS, or more where a leaf may have more than by default; or coarser, down to
- * one cell. Sparse ground gets no more cells: most would be empty. */
+/* Floors for each of the root's cells, ROOT_FLOORS by default. For a smaller max_polygons at most
+ * ROOT_SHARE of it: most cells stay one leaf. For a larger one in proportion: leaves get larger. */
+static double root_floors(uint32_t max_polygons)
+{
+    if (max_polygons > MESH_MAX_POLYGONS)
+        return ROOT_FLOORS * max_polygons / MESH_MAX_POLYGONS;
+    return fmin(ROOT_FLOORS, ROOT_SHARE * max_polygons);
+}
+
+/* The root for root_floors, or coarser, down to one cell. Sparse ground gets no more cells: most
+ * would be empty. */
 static enum err_code side_choose(struct root_work *w, const struct mesh_making *making,
                                  struct err *err)
 {
@@ -307,9 +316,7 @@ static enum err_code side_choose(struct root_work *w, const struct mesh_making *
     double narrow = fmin(w->box.x_max - w->box.x_min, w->box.y_max - w->box.y_min);
     double least = GRID_CELL_NEARS * h->near, floors = (double)w->floors;
     double fill = w->area / ((w->box.x_max - w->box.x_min) * (w->box.y_max - w->box.y_min));
-    double inside = fmax(fmin(ROOT_FLOORS, ROOT_SHARE * h->max_polygons),
-                         ROOT_FLOORS / MESH_MAX_POLYGONS * h->max_polygons);
-    double side = rint(sqrt(floors / (inside * fmax(fill, 1))));
+    double side = rint(sqrt(floors / (root_floors(h->max_polygons) * fmax(fill, 1))));
     bool pays = false;
 
     w->side = (uint32_t)fmin(fmax(side, 1), fmin(ldexp(1, (int)h->max_depth), SIDE_MAX));
