@@ -90,10 +90,16 @@ struct floor_mask {
     unsigned uncertain; /* ... and its lines decide */
 };
 
+/* A pair is read as one, beyond the array of its first block. */
+ALWAYS_INLINE const unsigned char *block_bytes(const struct column_block *b)
+{
+    return (const unsigned char *)b;
+}
+
 /* The polygons of a block or of a pair, with their levels. */
 ALWAYS_INLINE const uint32_t *block_polygons(const struct column_block *b, size_t lanes)
 {
-    return (const void *)(b->bytes + 2 * lanes * 2 * COLUMN_EDGES);
+    return (const void *)(block_bytes(b) + 2 * lanes * 2 * COLUMN_EDGES);
 }
 
 /*
@@ -132,13 +138,13 @@ ALWAYS_INLINE struct floor_mask floor_mask_of(const struct column_block *b, size
     /* the upper seven bits go up by one: a byte each */
     u64x2 bytes = (place & u64x2_load(v->place)) + upper;
     struct byte_pairs high = byte_pairs_all(bytes, 1), low = byte_pairs_all(bytes, 0);
-    const unsigned char *b1 = b->bytes + 2 * lanes, *b2 = b->bytes + 4 * lanes;
+    const unsigned char *b0 = block_bytes(b), *b1 = b0 + 2 * lanes, *b2 = b0 + 4 * lanes;
 
     KEEP_APART(b1); /* as addresses are made of a register, and of another one times 2, 4 or 8 */
     KEEP_APART(b2);
-    struct i16x16 least = edge_sums(b->bytes, b2 + 2 * lanes, high, low);
+    struct i16x16 least = edge_sums(b0, b2 + 2 * lanes, high, low);
 
-    least = i16x16_min(least, edge_sums(b1, b->bytes + 8 * lanes, high, low));
+    least = i16x16_min(least, edge_sums(b1, b0 + 8 * lanes, high, low));
     least = i16x16_min(least, edge_sums(b2, b1 + 8 * lanes, high, low));
     i8x16 sums = i16x16_pack_saturated(least);
 
