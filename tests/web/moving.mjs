@@ -75,14 +75,14 @@ async function inThreeD(page, daemon, check) {
   check(true, "what was asked on the map is marked in 3D, too");
   await until(async () => (await ask(page, "sand")).solids === 2, "mesh layers");
   await ask(page, "setCamera", { eye: [100, -60, 90], target: [100, 50, 0] });
-  await ask(page, "ready");
+  await ask(page, "refined");
   const shot = () => page.locator("#terrain").screenshot();
   const before = await shot();
   const where = async () => (await ask(page, "sand")).standing.ferry?.position;
   check.equal(await where(), [60, 50, 2], "3D begins with the pose that the map has");
   for (let i = 1; i <= 5; i++) await move(daemon.kota, "harbour", [60 + 10 * i, 50, 2], 30);
   await until(async () => (await where())[0] === 110, "the last of several poses");
-  await ask(page, "ready");
+  await ask(page, "refined");
   check(!before.equals(await shot()), "a layer is seen moving in 3D");
   await check.shot(page, "moving-3d");
   await page.click('#panel-tools button:text-is("Contact")');
@@ -162,11 +162,10 @@ async function planet(page, daemon, check) {
 /** A ceiling would hide a whole planet: from above it is not drawn, from below it is. */
 async function throughTheSky(page, { box, put }, check) {
   const { eye, target } = await ask(page, "camera");
-  const clip = { x: box.x + box.width / 2 - 20, y: box.y + box.height / 2 - 60, width: 40,
-    height: 40 };
+  const clip = { x: box.x + box.width / 2 - 20, y: box.y + box.height / 2 + 15, width: 20, height: 20 };
   const seen = async (camera) => {
     await ask(page, "setCamera", camera);
-    await ask(page, "ready");
+    await ask(page, "refined");
     return page.screenshot({ clip });
   };
   const outside = { eye, target }, below = { eye: [0, 0, 110], target: [30, 0, 140] };

@@ -443,11 +443,11 @@ async function meshes(page, daemon, check) {
   await show(page, daemon.url, "village");
   await until(async () => (await ask(page, "sand")).solids >= 4, "mesh layers");
   check(true, "a locale of meshes alone is drawn");
-  await ask(page, "ready");
+  await ask(page, "refined");
   await check.shot(page, "terrain-meshes");
   const before = await page.locator("#terrain").screenshot();
   await page.locator("#layers-shown label", { hasText: "meshes" }).click();
-  await ask(page, "ready");
+  await ask(page, "refined");
   check(!before.equals(await page.locator("#terrain").screenshot()), "meshes are left out if asked");
   await page.locator("#layers-shown label", { hasText: "meshes" }).click();
 }
