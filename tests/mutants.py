@@ -204,7 +204,7 @@ class Tree:
                 self.how[made.group(1)] = line
             elif line.startswith("ar rcs "):
                 _, _, archive, *held = line.split()
-                self.archives[archive] = set(held)
+                self.archives[archive] = dict.fromkeys(held)
 
     def compile(self, objects):
         """Whether the objects could be made; the archives that hold them have them then."""
@@ -221,19 +221,18 @@ class Tree:
         return True
 
     def put(self, objects):
-        """The objects as they are, into the archives that hold them."""
+        """The archives that hold the objects, again: some members have one name in two rooms."""
         for archive, held in self.archives.items():
-            if held & set(objects):
-                subprocess.run(["ar", "rs", archive, *sorted(held & set(objects))], cwd=self.folder,
-                               capture_output=True, check=True)
+            if held.keys() & set(objects):
+                os.remove(os.path.join(self.folder, archive))
+                subprocess.run(["ar", "rcsT", archive, *held], cwd=self.folder, check=True)
 
     def link(self, programs):
         """The programs from the objects as they are, side by side."""
-        links = [subprocess.Popen(self.how[name] + LINKER, shell=True, cwd=self.folder,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        links = [subprocess.Popen(self.how[name] + LINKER, shell=True, cwd=self.folder)
                  for name in programs if name in self.how]
-        for one in links:
-            one.wait()
+        if any([one.wait() for one in links]):
+            sys.exit(f"cannot be linked: {' '.join(programs)}")
 
     def make(self, targets):
         """Whether make could make them: the fuzzers, which hold nothing of the page."""

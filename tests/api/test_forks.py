@@ -144,11 +144,11 @@ class Model:
         listed = [one["id"] for one in client.ask("GET", "/v1/locales").json["locales"]]
         equal(listed, sorted(self.now), f"{what}: the locales")
         for name, ground in self.now.items():
-            document = client.ask("GET", at(name)).json
-            equal((document.get("from"), document.get("from_revision")),
-                  self.origin[name] or (None, None), f"{what}: from of {name}")
             for value, wanted in [(None, ground), *((pin, kept[1]) for pin, kept in
                                                    self.pins[name].items())]:
+                document = client.ask("GET", at(name, f"?at={value}" if value else "")).json
+                equal((document.get("from"), document.get("from_revision")),
+                      self.origin[name] or (None, None), f"{what}: from of {name} at {value}")
                 answer = client.ask("GET", at(name, "/layers/ground/samples"
                                               + (f"?at={value}" if value else "")))
                 equal(answer.status, 200, f"{what}: {name} at {value}")
