@@ -182,6 +182,14 @@ export async function visit(page, url) {
   await isReady(page);
 }
 
+/** For cases that are not about shadows: where the processor draws, these take most of a frame. */
+export function withoutShadows(page) {
+  return page.evaluate(async () => {
+    const { state } = await import("/web/state.js");
+    state.set("layersShown", { ...state.layersShown, shadows: false });
+  });
+}
+
 // ---- results ------------------------------------------------------------------------------------
 
 /** Makes the function that counts results and prints them as TAP. */

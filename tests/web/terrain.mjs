@@ -13,19 +13,16 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 import { daemonArgs as sandArgs, putBeach } from "./live.mjs";
-import { binaries, openPage, pictures, startDaemon, until, visit } from "./support.mjs";
+import { binaries, openPage, pictures, startDaemon, until, visit, withoutShadows } from
+  "./support.mjs";
 
 /** Calls window.kotaTerrain[name](argument). */
 const ask = (page, name, argument) =>
   page.evaluate(([n, a]) => window.kotaTerrain[n](a), [name, argument]);
 
-/** Without shadows, which shadows.mjs has. */
 async function show(page, url, locale) {
   await visit(page, `${url}/#${locale}`);
-  await page.evaluate(async () => {
-    const { state } = await import("/web/state.js");
-    state.set("layersShown", { ...state.layersShown, shadows: false });
-  });
+  await withoutShadows(page); // shadows.mjs has them
   await page.click("#view-3d");
   await ask(page, "ready");
 }
