@@ -342,7 +342,7 @@ class Daemon:
 
     def pipeline(self, request, count, each=100):
         """Sends the same request count times over one connection, `each` at once; all must be 200."""
-        with connect(self.port, 60) as s:
+        with connect(self.port) as s:
             for _ in range(count // each):
                 s.sendall(request * each)
                 received = receive(s, lambda got: got.count(b'"revision"') >= each)

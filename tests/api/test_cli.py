@@ -470,7 +470,7 @@ def timeout_of_all():
 
     def slow(request):  # the second try hangs: the time of the first is gone for it
         seen.append(request)
-        return busy if len(seen) == 1 else held.wait(60) and None
+        return busy if len(seen) == 1 else held.wait(HANG_S) and None
 
     with Stub(slow) as stub:
         fails(kota("info", "a", "--timeout", "5", url=stub.url), 1, "imed out")

@@ -10,7 +10,7 @@ import time
 from daemon import F32, F64, check, equal, problem
 from sand import CPU, RESTING, body, make, start, until
 from solids import hits, triangles
-from tap import near, run, test
+from tap import HANG_S, near, run, test
 
 daemon = start(*CPU, *RESTING, "--patches-coarse", "2")
 LAND = "/v1/locales/land"
@@ -156,7 +156,7 @@ def _():
         place = make(slow, "land", bodies=[body(position=[16, 16, 12], velocity=[0, 0, 0],
                                                 angular_velocity=[0.5, 1, 2])])
         down, compared, levels = "/v1/locales/land/ray?live=true&origin=16.1,16.1,40&direction=0,0,-1", 0, []
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG_S
         while (compared < 5 or min(levels) > 6) and time.monotonic() < deadline:
             before = slow.ok("GET", place)["bodies"][0]
             hit = slow.ok("GET", down)

@@ -823,7 +823,7 @@ def _():
 @test("SIGTERM writes back what rests, and answers who waits")
 def _():
     with Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "300",
-                "--patch-granules", "2000", "--drain-ms", "100000", "--data", "data") as other:
+                "--patch-granules", "2000", "--drain-ms", "600000", "--data", "data") as other:
         equal(other.put("/v1/models/box", BOX, media="model/obj").status, 201, "model")
         make("end", other)
         where = post("end", on=other, bodies=[body()], seed=3).headers["location"]
@@ -833,7 +833,7 @@ def _():
         other.connection.close()
         other.connection = None
         other.process.terminate()
-        equal(other.process.wait(110), 0, "exit status")
+        equal(other.process.wait(WAIT_S), 0, "exit status")
         log = other.log_text()
         check("is written" in log, f"log: {log[-500:]}")
         equal(before, 2, "revision before")

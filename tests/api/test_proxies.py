@@ -289,7 +289,7 @@ def http2(kind):
         done = subprocess.run(
             [program("curl"), "-sS", "--http2", "--cacert", behind.front.path("tls.crt"), "-o", "-",
              "-w", "\n%{http_version}", f"https://127.0.0.1:{behind.front.port}/v1/locales"],
-            capture_output=True, timeout=60, check=True)
+            capture_output=True, timeout=HANG_S, check=True)
         equal(done.stdout.decode(), '{"locales":[],"next":null}\n2', "the answer, the version")
 
 
@@ -302,7 +302,7 @@ def inspector(kind):
         behind.fill()
         done = subprocess.run([node, os.path.join(ROOT, "tests", "web", "behind.mjs"),
                                f"https://127.0.0.1:{behind.front.port}", TOKEN],
-                              capture_output=True, text=True, timeout=300, check=False)
+                              capture_output=True, text=True, timeout=2 * HANG_S, check=False)
     if done.stdout.startswith("1..0 # SKIP "):
         raise Skip(done.stdout.partition("# SKIP ")[2].strip())
     check(done.returncode == 0 and "ok 1" in done.stdout, done.stdout + done.stderr)
@@ -315,7 +315,7 @@ def once_more(kind, name, chosen):
     done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "api", f"test_{name}.py"),
                            *chosen, *(f"-{sentence}" for sentence in left_out(name, kind))],
                           env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=800, check=False)
+                          timeout=5 * HANG_S, check=False)
     text = done.stdout.decode("utf-8", "replace")
     passed = len(re.findall(r"^ok \d+ (?!.*# SKIP)", text, re.M))
     if done.returncode != 0 or passed < max(1, len(chosen)):

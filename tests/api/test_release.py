@@ -21,7 +21,7 @@ import time
 import urllib.request
 
 from daemon import BIN_DIR, KOTAD, ROOT, SLOW, Daemon, clean_environment
-from tap import Skip, check, equal, run, test
+from tap import HANG_S, Skip, check, equal, run, test
 
 sys.path.insert(0, os.path.join(ROOT, "deploy"))
 import release  # noqa: E402  (the program of make release)
@@ -185,7 +185,7 @@ def _():
         while not (os.path.exists(port) and open(port).read().strip()):
             if process.poll() is not None:
                 check(False, process.stdout.read().decode())
-            check(time.monotonic() - began < 60 * SLOW, "it is not ready")
+            check(time.monotonic() - began < HANG_S, "it is not ready")
             time.sleep(0.05)
         url = f"http://127.0.0.1:{open(port).read().strip()}"
         with urllib.request.urlopen(url + "/v1/locales/highlands/height?x=1000&y=2000") as answer:
@@ -199,7 +199,7 @@ def _():
             equal(re.search(r"Uid:\s+(\d+)", status.read()).group(1), "7420", "user")
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait(HANG_S)
     equal(process.returncode, 0, "exit status")
 
 

@@ -11,8 +11,8 @@ import tempfile
 import threading
 import time
 
-from daemon import ROOT, SLOW, Daemon
-from tap import Skip, check, equal, run, test
+from daemon import ROOT, Daemon
+from tap import ALL, HANG_S, Skip, check, equal, run, test
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "client", "python"))
@@ -23,9 +23,8 @@ BUILD = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"))
 LIBRARY = os.path.join(BUILD, "lib", "libkota-ground.so.0")
 SANITIZED = any(word in BUILD for word in ("asan", "tsan"))
 NUMPY = arrays.numpy
-LONG = bool(os.environ.get("KOTA_TEST_ALL"))
 SIDE, SPACING = 280, 2.0
-TIMEOUT_S = 30 * SLOW
+TIMEOUT_S = HANG_S
 rng = random.Random(int(os.environ.get("KOTA_TEST_SEED", "20171107")))
 folder = tempfile.TemporaryDirectory(prefix="kota-replica-")
 daemon = Daemon("--data", os.path.join(folder.name, "data"))
@@ -167,11 +166,11 @@ def follows(numpy):
         for locale in ("hills", "town"):
             with replica(locale) as ground:
                 is_equal(world, ground, 200)
-                for _ in range(20 if LONG else 4):
-                    for _ in range(20 if LONG else 6):
+                for _ in range(20 if ALL else 4):
+                    for _ in range(20 if ALL else 6):
                         change(world, locale)
-                    is_equal(world, ground, 1000 if LONG else 200)
-                check(ground.staleness < 60, f"{ground.staleness} s")
+                    is_equal(world, ground, 1000 if ALL else 200)
+                check(ground.staleness < HANG_S, f"{ground.staleness} s")
     finally:
         arrays.numpy = NUMPY
 

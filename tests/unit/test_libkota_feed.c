@@ -69,7 +69,7 @@ static struct kota_client *open_url(const char *url)
 
     kota_options_init(&options, sizeof(options));
     options.url = url;
-    options.timeout_s = 60;
+    options.timeout_s = 600;
     return kota_open(&options);
 }
 

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-static const double timeout_s = 0.4, margin_s = 10;
+static const double timeout_s = 0.4, margin_s = 100;
 
 static double clock_s(void)
 {
@@ -367,7 +367,7 @@ static void names_do_not_outlast_it_either(void **state)
         fail_msg("it took %g s to give up a name", clock_s() - start_s);
 
     options.url = "http://nobody.test";
-    options.timeout_s = 60;
+    options.timeout_s = 600;
     client = kota_open(&options);
     assert_kind(kota_call(client, kota_limits()), KOTA_ERROR_ADDRESS, "no such name");
     kota_close(client, NULL, NULL);

@@ -30,7 +30,7 @@ static int set_up(void **state)
     kotad_start(&kotad);
     kota_options_init(&options, sizeof(options));
     options.url = kotad.url;
-    options.timeout_s = 60;
+    options.timeout_s = 600;
     client = kota_open(&options);
     kota_answer_free(call(kota_put_locale("yard", "{}")));
     kota_answer_free(call(kota_put_layer_heights("yard", "ground", flat, 9, 9, 1, 1)));

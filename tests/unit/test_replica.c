@@ -2,7 +2,7 @@
  * Replicas beside their daemon: the same bits after any change, and never an answer of another
  * revision than the one it names, whatever becomes of daemon, feed and reader.
  *
- * with KOTA_TEST_ALL=1: 1,000 changes and 1,000,000 answers.
+ * in make test-all: 1,000 changes and 1,000,000 answers.
  */
 #include "client/ground/kota-ground.h"
 #include "client/lib/kota.h"
@@ -140,7 +140,7 @@ static int setup(void **state)
     kotad_start(&world.daemon);
     kota_options_init(&options, sizeof options);
     options.url = world.daemon.url;
-    options.timeout_s = 60;
+    options.timeout_s = 600;
     world.client = kota_open(&options);
     build_world();
     return 0;
@@ -345,17 +345,36 @@ static bool is_absent_at(const struct kota_ground_view *view, const double bound
     return point.status == KOTA_GROUND_IS_ABSENT;
 }
 
+/*
+ * The same answers. That a moved layer is at rest, with a velocity of zero, no number names: where
+ * velocities differ the same questions are asked again, until both have heard of it.
+ */
+static void compare_place(struct kota_ground_reader *reader, const struct replica_place *place,
+                          size_t count, struct replica_count *counted)
+{
+    const struct random before = world.random;
+
+    for (unsigned again = 0;; again++) {
+        *counted = (struct replica_count){0};
+        world.random = before;
+        if (!replica_compare(world.client, kota_ground_newest(reader), place, &world.random, count,
+                             counted))
+            fail_msg("%s", counted->first);
+        if (counted->differ == 0)
+            return;
+        if (again == 100 || !strstr(counted->first, "velocity"))
+            fail_msg("%llu of %llu differ: %s", (unsigned long long)counted->differ,
+                     (unsigned long long)counted->compared, counted->first);
+        pause_ms(100);
+    }
+}
+
 static void compare_all(struct kota_ground_reader *reader, size_t count)
 {
-    const struct kota_ground_view *view = kota_ground_newest(reader);
-
     for (size_t i = 0; i < PLACES; i++) {
         struct replica_count counted = {0};
 
-        if (!replica_compare(world.client, view, &places[i], &world.random, count, &counted) ||
-            counted.differ > 0)
-            fail_msg("%llu of %llu differ: %s", (unsigned long long)counted.differ,
-                     (unsigned long long)counted.compared, counted.first);
+        compare_place(reader, &places[i], count, &counted);
     }
 }
 
@@ -415,14 +434,8 @@ static void a_part_answers_what_it_holds(void **state)
         edit_inside(bounds);
         wait_for(replica, "land");
         all.may_be_absent = true;
-        for (int i = 0; i < 2; i++) {
-            counted.absent = 0;
-            if (!replica_compare(world.client, kota_ground_newest(reader), i ? &inside : &all,
-                                 &world.random, long_form(1000, 50), &counted) ||
-                counted.differ > 0)
-                fail_msg("%llu of %llu differ: %s", (unsigned long long)counted.differ,
-                         (unsigned long long)counted.compared, counted.first);
-        }
+        for (int i = 0; i < 2; i++)
+            compare_place(reader, i ? &inside : &all, long_form(1000, 50), &counted);
         for (unsigned i = 0; i < 1000; i++)
             assert_false(is_absent_at(kota_ground_newest(reader), bounds));
     }

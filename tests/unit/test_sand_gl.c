@@ -200,12 +200,12 @@ static struct sand_status status_of(struct sand_engine *engine, uint32_t slot)
     struct sand_status status;
 
     sand_status_request(engine, slot);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 600000; i++) {
         if (sand_status_poll(engine, slot, &status))
             return status;
         pause_ms(1);
     }
-    fail_msg("no status came within 20 s");
+    fail_msg("no status came within ten minutes");
     return status;
 }
 

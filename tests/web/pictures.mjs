@@ -64,7 +64,7 @@ async function drawSheet(page, name, rows, words = {}) {
 }
 
 /** What the page shows. @returns {number} bytes */
-const draw = async (page, name) => drawSheet(page, name, [[await page.screenshot({ timeout: 120000 })]]);
+const draw = async (page, name) => drawSheet(page, name, [[await page.screenshot({ timeout: 600000 })]]);
 
 async function openLocale(page, id) {
   await page.selectOption("#locale", id);

@@ -266,7 +266,10 @@ static bool contacts(struct compare *c, size_t count, bool in_world)
                   (same_contact(&daemon[i], &own[i]) &&
                    same_many(velocity, own[i].floor.velocity, 3) &&
                    (!in_world || same_text(daemon[i].locale, own[i].locale))),
-              in_world ? "world contact" : "contact", xyz + 3 * i, 3);
+              same_contact(&daemon[i], &own[i]) ? "contact, its velocity or locale,"
+              : in_world                        ? "world contact"
+                                                : "contact",
+              xyz + 3 * i, 3);
     }
     kota_answer_free(answer);
     return true;
