@@ -121,6 +121,9 @@ static void take(struct shot *shot, struct locale *locale, struct camera camera,
     if (lens_frame_make(&camera, width, height, &shot->lens, &err) ||
         scene_make(locale, &shot->lens, blocks_max, 1 << 30, &shot->scene, &err))
         fail_msg("%s", err_for_log(&err));
+    for (size_t k = 0; k < shot->scene.field_count; k++)
+        for (int i = 0; i < 2; i++) /* counted from a sample beside the eye: float32 is enough */
+            assert_true(fabsf(shot->scene.fields[k].base[i]) <= shot->scene.fields[k].spacing[i]);
     shot->scene.spheres = spheres;
     shot->scene.sphere_count = sphere_count;
     if (draw_picture(draw, &shot->scene, &shot->lens, &shot->light, shot->rgb, shot->distance_m,
