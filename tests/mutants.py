@@ -57,7 +57,7 @@ OUTSIDE = {
     "world": ["test_edits.py", "test_layers.py", "test_mesh.py", "test_pins.py", "test_forks.py",
               "test_move.py", "test_polygons.py", "test_world_calls.py", "test_durable.py",
               "test_history.py", "test_cluster.py"],
-    "sand": ["test_sand.py", "test_patches.py", "test_sand_device.py"],
+    "sand": ["test_sand.py", "test_patches.py", "test_sand_device.py", "test_life.py"],
     "json": ["test_errors.py", "test_batches.py", "test_edits.py", "test_hostile_examples.py"],
     "http": ["test_http.py", "test_http_corpus.py", "test_http_refused.py", "test_life.py"],
     "api": ["test_errors.py", "test_openapi.py", "test_height.py", "test_maps.py", "test_samples.py",

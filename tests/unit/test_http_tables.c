@@ -1,7 +1,9 @@
 /*
- * The wheel of deadlines and the table of addresses, each against a plain model under a seed.
+ * The wheel of deadlines and the table of addresses, each against a plain model under a seed; and what
+ * a body is charged while it grows.
  */
 #include "http/peers.h"
+#include "http/reply.h"
 #include "http/wheel.h"
 
 #include <arpa/inet.h>
@@ -183,6 +185,24 @@ static void the_table_counts_like_a_plain_array(void **state)
     http_peers_destroy(peers);
 }
 
+/* The budget holds what the body has, and nothing afterwards. */
+static void a_growing_body_is_charged_once(void **state)
+{
+    struct http_budget budget = {.most = 100000};
+    struct http_reply reply = {.budget = &budget};
+
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        assert_non_null(http_reply_reserve(&reply, 1000));
+        http_reply_advance(&reply, 1000);
+        assert_int_equal(atomic_load(&budget.held),
+                         reply.body_capacity > 16 * 1024 ? reply.body_capacity : 0);
+    }
+    assert_null(http_reply_reserve(&reply, 41000));
+    http_reply_free(&reply);
+    assert_int_equal(atomic_load(&budget.held), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +211,7 @@ int main(void)
         cmocka_unit_test(loopback_is_known_in_each_form),
         cmocka_unit_test(a_unix_peer_is_known_by_its_user),
         cmocka_unit_test(the_table_counts_like_a_plain_array),
+        cmocka_unit_test(a_growing_body_is_charged_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
