@@ -175,9 +175,11 @@ awk '!/^#/ && NF { print $1, $2 }' tests/programs.list | while read -r name belo
     *) echo "tests/programs.list: $name belongs to '$belongs', not to test, all or both" ;;
     esac
 done | check "tests/programs.list names programs that exist"
-grep -l '^@rest(' tests/api/test_*.py | while read -r file; do
-    grep -q "^${file##*/} both " tests/programs.list || echo "$file: is not listed as 'both'"
-done | check "a file with tests of make test-all is listed as of both"
+long_form='^from tap import .*(ALL|rest)(,|$)|KOTA_TEST_ALL|long_form\.h|(inspect|replica)\.mjs|^import test_web'
+{
+    grep -lE "$long_form" tests/api/test_*.py tests/unit/test_*.c | sed 's|.*/||; s|\.c$||'
+    awk '$2 == "both" { print $1 }' tests/programs.list
+} | sort | uniq -u | check "programs with a form for make test-all, and no others, are listed as 'both'"
 
 # ---- headers ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ the same for the rows of a table. Random numbers come from rng(name), whose seed
 
 @rest("a sentence") registers a test that belongs to make test-all: it runs with KOTA_TEST_ALL=1,
 which leaves out the others of its file, or where words of the command line choose it. Such a file
-is `both` in tests/programs.list.
+is `both` in tests/programs.list, as one that asks for ALL is.
 """
 import math
 import os

@@ -21,11 +21,10 @@ import time
 from daemon import F32, KOTAD, Daemon, clean_environment, connection_to, problem
 from kota_cli import kota
 from models import BOX
-from tap import HANG_S, Skip, check, equal, run, test
+from tap import ALL, HANG_S, Skip, check, equal, run, test
 
 SEED = int(os.environ.get("KOTA_TEST_SEED", "20171107"))
-LONG = os.environ.get("KOTA_TEST_ALL") == "1"
-REQUESTS = int(os.environ.get("KOTA_TEST_REQUESTS", "20000" if LONG else "3000"))
+REQUESTS = int(os.environ.get("KOTA_TEST_REQUESTS", "20000" if ALL else "3000"))
 RIGHTS = ("reading", "edits", "layers", "locales", "patches", "bodies", "impacts", "models",
           "moves", "pins", "operating")
 LOCALES = ("arena-1", "arena-2", "lobby", "village")
@@ -388,7 +387,7 @@ def _():
 def _():
     write_tokens("edit alice-token name=alice")
     path, data = (os.path.join(folder.name, name) for name in ("audit-sync.log", "data"))
-    for _ in range(5 if LONG else 2):
+    for _ in range(5 if ALL else 2):
         daemon = Daemon("--token-file", tokens_path, "--audit", path, "--audit-sync", "--data", data)
         if daemon.get("/v1/locales/lobby").status == 404:
             fill(daemon)

@@ -13,7 +13,7 @@ from cuts import Relay
 from daemon import F32, ROOT
 from nodes import fleet
 from postgres import Server
-from tap import HANG_S, Skip, check, rng, run, test
+from tap import ALL, HANG_S, Skip, check, rng, run, test
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "client", "python"))
@@ -21,7 +21,7 @@ import kota  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"))
 LIBRARY = os.path.join(BUILD, "lib", "libkota-ground.so.0")
-SIDE, PLACES, CUTS = 64, 30, 40 if os.environ.get("KOTA_TEST_ALL") != "1" else 400
+SIDE, PLACES, CUTS = 64, 30, 400 if ALL else 40
 
 
 @test("a replica that is cut off and led to the other node answers each revision as it was, and catches up")

@@ -12,11 +12,10 @@ from ground import (Client, cut_off, check_is_good, from_bytes, hills, random_ed
                     stored)
 from mesh_oracle import obj, random_soup
 from oracle import ANTI, random_terrain
-from tap import check, equal, rng, run, test
+from tap import ALL, check, equal, rng, run, test
 
 daemon = Daemon()
 
-ALL = os.environ.get("KOTA_TEST_ALL") == "1"
 ROUNDS = int(os.environ.get("KOTA_FORK_ROUNDS", "20" if ALL else "4"))
 CHANGES = int(os.environ.get("KOTA_FORK_CHANGES", "120" if ALL else "40"))
 NAMES = [f"l{i}" for i in range(9)]

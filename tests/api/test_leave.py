@@ -4,7 +4,6 @@ A ray through each place must meet a body where its triangles are, by an oracle 
 layers and the ground must be the same after kill -9. By the C engine. In the long form more than 100 bodies.
 """
 import math
-import os
 import random
 import shutil
 import tempfile
@@ -17,10 +16,9 @@ from fields import put_terrain
 from sand import (CPU, ENDED, RUN, body, box, fill, gap, heights, land, make, revision, second, until,
                   wanted)
 from solids import hits, triangles
-from tap import near, run, test
+from tap import ALL, near, run, test
 
-LONG = os.environ.get("KOTA_TEST_ALL") == "1"
-PATCHES, BODIES = (9, 12) if LONG else (2, 4)
+PATCHES, BODIES = (9, 12) if ALL else (2, 4)
 
 def check_rays(daemon, bodies, count=40, name="land"):
     """Rays at each body, from all around, hit the nearest triangle of all of them or the ground."""

@@ -296,7 +296,7 @@ static void questions(uint64_t seed, struct vec3 axis)
     struct town town;
 
     town_make(&town, seed, axis);
-    for (unsigned i = 0; i < long_form(20000, 100); i++) {
+    for (unsigned i = 0; i < long_form(2000, 100); i++) {
         ask_contacts(&town, &random);
         ask_rays(&town, &random);
         ask_sweeps(&town, &random);

@@ -539,13 +539,13 @@ static void many_moves(struct arena (*make)(struct random *random), unsigned cou
 static void fast_moves_in_a_dungeon(void **state)
 {
     (void)state;
-    many_moves(dungeon, long_form(250000, 3000));
+    many_moves(dungeon, long_form(60000, 3000));
 }
 
 static void fast_moves_over_spikes(void **state)
 {
     (void)state;
-    many_moves(spikes, long_form(250000, 3000));
+    many_moves(spikes, long_form(60000, 3000));
 }
 
 /* Ten thousand ticks at a running pace, with gravity, a new direction now and then. */
