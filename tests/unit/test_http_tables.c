@@ -1,6 +1,6 @@
 /*
- * The wheel of deadlines and the table of addresses, each against a plain model under a seed; and what
- * a body is charged while it grows.
+ * The wheel of deadlines and the table of addresses, each against a plain model under a seed; and
+ * what a body is charged while it grows.
  */
 #include "http/peers.h"
 #include "http/reply.h"

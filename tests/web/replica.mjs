@@ -101,7 +101,7 @@ async function current(kota, ground) {
   await until(async () => {
     const { revision, transform_seq: moves } = await kota.locale(ground.locale);
     return ground.revision === revision && ground.transformSeq === (moves ?? 0);
-  }, `${ground.locale} at the daemon's revision`, 60000);
+  }, `${ground.locale} at the daemon's revision`);
 }
 
 /** Differences of `count` questions of each kind, as texts. */
@@ -169,7 +169,7 @@ test("answers are the daemon's after edits, edits of polygons and moves", async 
     await equal(kota, ground, 500);
     for (let round = 0; round < rounds; round++) {
       for (let i = 0; i < changes; i++) await change(kota, id);
-      await equal(kota, ground, isLong ? 4000 : 500);
+      await equal(kota, ground, isLong ? 2000 : 500);
     }
     assert.ok(ground.staleness < 600);
     ground.close();
