@@ -18,7 +18,7 @@ from table import IS_SHORT, fds_of, finish, raise_own_fds, row, setting
 
 from daemon import Daemon, parse_answers, receive
 from ground import Client, Edit, floats, hills, put_ground
-from tap import Failure, check, equal, rng
+from tap import HANG_S, Failure, check, equal, rng
 
 CONNECTIONS = setting("KOTA_FLOOD_CONNECTIONS", 10000)
 ROUNDS = setting("KOTA_FLOOD_ROUNDS", 4)
@@ -96,7 +96,7 @@ class Flood:
             self.process.join()
 
 
-def wait_for(value, wanted, seconds=40):
+def wait_for(value, wanted, seconds=300):
     deadline = time.monotonic() + seconds
     while (now := value()) > wanted and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -105,7 +105,7 @@ def wait_for(value, wanted, seconds=40):
 
 def wait_for_all(daemon, files):
     """Until the daemon has accepted so many that it has this many files open."""
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + HANG_S
     while fds_of(daemon) < files:
         check(time.monotonic() < deadline, f"{fds_of(daemon)} files are open and not {files}")
         time.sleep(0.05)
@@ -122,7 +122,7 @@ def is_answered(port):
 
 def turned_away(port, address):
     """The status that one connection too many gets."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(address, 0)) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=HANG_S, source_address=(address, 0)) as s:
         answers = parse_answers(receive(s))
         check(len(answers) == 1 and "retry-after" in answers[0].headers, f"{answers}")
         return answers[0].status

@@ -141,7 +141,7 @@ def start_again(data):
 
 def await_write_back(seen):
     """Until the sand has a revision more; a drop takes a second, and more beside other programs."""
-    before, deadline = max(list(seen), default=0), time.monotonic() + 20
+    before, deadline = max(list(seen), default=0), time.monotonic() + 120
     while max(list(seen), default=0) <= before and time.monotonic() < deadline:
         time.sleep(0.01)
 

@@ -19,7 +19,7 @@ from table import (fds_of, finish, go_first, go_like_others, percentile, raise_o
 
 from daemon import Daemon
 from ground import Client, hills, put_ground
-from tap import Failure, rng
+from tap import HANG_S, Failure, rng
 
 SECONDS = setting("KOTA_SLOW_SECONDS", 60)
 CONNECTIONS = setting("KOTA_SLOW_CONNECTIONS", 1000)
@@ -69,7 +69,7 @@ def attack(daemon, client, flags, seconds):
 
 def settled_fds(daemon, quiet):
     """The daemon's open files once the attackers' connections have had time to go."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_S
     while (now := fds_of(daemon)) > quiet and time.monotonic() < deadline:
         time.sleep(0.2)
     return now
