@@ -30,8 +30,8 @@ def _():
     place, data = (os.path.join(folder.name, name) for name in ("place", "data"))
     os.mkdir(place)
     orders = Orders(os.path.join(place, "orders"))
-    orders.give(late("a driver that opens slowly", LIBRARY, 30000), 1, 1000)
-    daemon = Daemon("--gpu", "auto", "--data", data,
+    orders.give(late("a driver that opens slowly", LIBRARY, 300000), 1, 1000)
+    daemon = Daemon("--gpu", "auto", "--drain-ms", "200000", "--data", data,
                     env={"LD_PRELOAD": library, "KOTA_FAULTS": orders.path})
     daemon.ok("PUT", "/v1/locales/land", {}, status=201)
     ground = b"\0" * 4 * 41 * 41
@@ -54,7 +54,7 @@ def _():
     waiting.join(HANG_S)
     log = daemon.log_text()
     daemon.kill()
-    check(took < 3, f"the end took {took:.1f} s: {log[-2000:]}")
+    check(took < 100, f"the end took {took:.1f} s: {log[-2000:]}")
     equal(len(answers), 1, "answers to who waited for a patch")
     check("kotad has ended" in log, log[-2000:])
     check_is_good(data)
