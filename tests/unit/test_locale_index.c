@@ -379,12 +379,31 @@ static void a_small_locale_costs_what_it_holds(void **state)
     expect_cost(30000, 2);
 }
 
+/* Of thousands of names those near the unknown one are looked at. */
+static void the_name_that_was_meant_is_found(void **state)
+{
+    struct world_snapshot *snapshot = snapshot_create(0, &err);
+
+    (void)state;
+    assert_non_null(snapshot);
+    for (int i = 0; i < 1000; i++) {
+        char id[16];
+
+        snprintf(id, sizeof id, "field-%04d", i);
+        replace(&snapshot, id, locale_assemble(id, 1, &locale_manifest_default, NULL, 0, &err));
+    }
+    assert_int_equal(snapshot_no_locale(snapshot, "field-0777x", &err), ERR_LOCALE_UNKNOWN);
+    assert_non_null(strstr(err.msg, "(did you mean field-0777?)"));
+    snapshot_destroy(snapshot);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_locale_costs_what_it_holds),
         cmocka_unit_test(all_layouts_agree_with_asking_each),
         cmocka_unit_test(a_change_leaves_the_snapshot_before_it),
+        cmocka_unit_test(the_name_that_was_meant_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
