@@ -1,6 +1,6 @@
 /*
- * Memory of large arrays with random reads: in huge pages, where the system has them, so that a
- * read does not miss the TLB.
+ * Memory of large arrays: in huge pages, where the system has them, so that a random read does not
+ * miss the TLB, and so that the first write is a fault once in 2 MiB, not once in 4 KiB.
  */
 #ifndef KOTA_BASE_HUGE_H
 #define KOTA_BASE_HUGE_H

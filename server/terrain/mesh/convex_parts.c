@@ -23,6 +23,7 @@
  */
 #include "terrain/mesh/convex_parts.h"
 
+#include "base/huge.h"
 #include "terrain/crew.h"
 #include "terrain/mesh/convex_split.h"
 #include "terrain/mesh/space_split.h"
@@ -547,11 +548,11 @@ static bool set_allocate(struct cutting *c)
         pieces += triangles;
         corners += 3 * triangles;
     }
-    set->vertices = malloc((soup->vertex_count + 1) * sizeof *set->vertices);
-    set->polygons = malloc((pieces + 1) * sizeof *set->polygons);
-    set->firsts = malloc((pieces + c->chunk_count + 1) * sizeof *set->firsts);
-    set->sources = malloc((pieces + 1) * sizeof *set->sources);
-    set->corners = malloc((corners + 1) * sizeof *set->corners);
+    set->vertices = huge_alloc((soup->vertex_count + 1) * sizeof *set->vertices);
+    set->polygons = huge_alloc((pieces + 1) * sizeof *set->polygons);
+    set->firsts = huge_alloc((pieces + c->chunk_count + 1) * sizeof *set->firsts);
+    set->sources = huge_alloc((pieces + 1) * sizeof *set->sources);
+    set->corners = huge_alloc((corners + 1) * sizeof *set->corners);
     return c->chunks && set->vertices && set->polygons && set->firsts && set->sources &&
            set->corners;
 }
@@ -777,7 +778,7 @@ static enum err_code make(const struct polygon_soup *soup, const struct mesh_hea
                         .first_counted = options->first_counted,
                         .pace = options->crew ? NULL : options->pace,
                         .err = err};
-    uint32_t *map = malloc((soup->vertex_count + 1) * sizeof *map);
+    uint32_t *map = huge_alloc((soup->vertex_count + 1) * sizeof *map);
     enum err_code code;
 
     memset(out, 0, sizeof *out);

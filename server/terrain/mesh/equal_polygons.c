@@ -10,6 +10,7 @@
  */
 #include "terrain/mesh/equal_polygons.h"
 
+#include "base/huge.h"
 #include "terrain/crew.h"
 
 #include <stdlib.h>
@@ -108,13 +109,13 @@ static size_t table_fill(const struct hashing *h, uint64_t *table, size_t slots,
 size_t equal_polygons_find(const struct ray_tree_polygons *polygons, size_t first, uint32_t *same)
 {
     size_t count = polygons->count - first, slots = 2 * PROBES_MAX, others = SIZE_MAX;
-    struct hashing h = {polygons, first, malloc(count * sizeof *h.hashes)};
+    struct hashing h = {polygons, first, huge_alloc(count * sizeof *h.hashes)};
     struct err err = {.code = ERR_OK};
     uint64_t *table;
 
     while (slots < 2 * count)
         slots *= 2;
-    table = malloc(slots * sizeof *table);
+    table = huge_alloc(slots * sizeof *table);
     if (h.hashes && table) {
         crew_run(polygons->crew, NULL, hash_work, &h, (count + CHUNK - 1) / CHUNK, &err);
         memset(table, 0xff, slots * sizeof *table);

@@ -231,7 +231,7 @@ static enum err_code strips_make(struct root_work *w, const struct mesh_making *
     for (size_t i = 0; i < w->chunk_count; i++)
         refs += w->chunks[i].pairs.count;
     w->starts = calloc(root + 1, sizeof *w->starts);
-    w->lists = malloc((refs + 1) * sizeof *w->lists);
+    w->lists = huge_alloc((refs + 1) * sizeof *w->lists);
     w->root = malloc(root * sizeof *w->root);
     w->makers = calloc(w->strips, sizeof *w->makers);
     if (!w->starts || !w->lists || !w->root || !w->makers)
@@ -361,7 +361,7 @@ static enum err_code grid_fill(struct root_work *w, const struct mesh_making *ma
 
     w->chunk_count = (polygons + CHUNK - 1) / CHUNK;
     w->chunks = calloc(w->chunk_count, sizeof *w->chunks);
-    w->ranges = malloc(polygons * sizeof *w->ranges);
+    w->ranges = huge_alloc(polygons * sizeof *w->ranges);
     if (!w->chunks || !w->ranges)
         return grid_no_memory(w->mesh, err);
     pace_stage(making->pace, STAGE_FLOORS);
