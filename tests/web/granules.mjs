@@ -132,10 +132,15 @@ async function spheresOf(kota) {
   return list;
 }
 
-/** Metres along the view to what the ray through a pixel meets first; null: nothing. */
-function firstHit(lens, spheres, x, y, [width, height]) {
+/** The way of the ray through a pixel. */
+function wayOf(lens, x, y, [width, height]) {
   const [a, b] = [(2 * x / width - 1) * lens.t * width / height, (1 - 2 * y / height) * lens.t];
-  const d = unit(lens.forward.map((v, i) => v + a * lens.right[i] + b * lens.up[i]));
+  return unit(lens.forward.map((v, i) => v + a * lens.right[i] + b * lens.up[i]));
+}
+
+/** Metres along the view to what the ray through a pixel meets first; null: nothing. */
+function firstHit(lens, spheres, x, y, size) {
+  const d = wayOf(lens, x, y, size);
   let first = Infinity;
   for (const { to, beyond } of spheres) {
     const along = dot(to, d), under = along * along - beyond;
@@ -152,8 +157,8 @@ async function likeSpheres(page, daemon, check, sentence) {
   const got = await ask(page, "granuleDepths", { width: size[0], height: size[1] });
   const lens = lensOf(await ask(page, "camera")), all = await spheresOf(daemon.kota);
   const spheres = all.map(([at, radius]) => ({ to: minus(at, lens.eye), radius }))
-    .map(({ to, radius }) => ({ to, beyond: dot(to, to) - radius ** 2 }));
-  const hit = (px, py) => firstHit(lens, spheres, px, py, size);
+    .map(({ to, radius }) => ({ to, radius, beyond: dot(to, to) - radius ** 2 }));
+  const hit = (px, py, some = spheres) => firstHit(lens, some, px, py, size);
   const alike = (a, b) => a === b || (a !== null && b !== null && Math.abs(a - b) < 0.01);
   const fine = Array.from({ length: 33 }, (_, i) => (i - 16) / 32); // slits between spheres are thin
   let hits = 0;
@@ -163,7 +168,8 @@ async function likeSpheres(page, daemon, check, sentence) {
     if (is !== null) hits++;
     if (alike(mine, is)) continue;
     edge.push(i);
-    const around = fine.flatMap((u) => fine.map((v) => hit(at[0] + u, at[1] + v)));
+    const near = spheresNear(lens, spheres, ...at, size);
+    const around = fine.flatMap((u) => fine.map((v) => hit(at[0] + u, at[1] + v, near)));
     const some = around.filter((one) => one !== null);
     if (mine === null ? some.length === around.length :
       !(mine > Math.min(...some) - 0.01 && mine < Math.max(...some) + 0.01))
@@ -173,6 +179,15 @@ async function likeSpheres(page, daemon, check, sentence) {
   check(hits > 0.2 * got.length && edge.length < 0.03 * hits, `${sentence}: pixels have the depth of ` +
     "the spheres", [hits, edge.length]);
   check.equal(wrong, [], `${sentence}: the others are within half a pixel of it`);
+}
+
+/** Those of the spheres that rays within a pixel of this one may meet. */
+function spheresNear(lens, spheres, x, y, size) {
+  const d = wayOf(lens, x, y, size), pixel = 2 * lens.t / size[1];
+  return spheres.filter(({ to, radius }) => {
+    const along = dot(to, d), reach = radius + pixel * (Math.abs(along) + radius);
+    return dot(to, to) - along * along <= reach * reach;
+  });
 }
 
 /** Where a ray meets a triangle, metres, or Infinity (Möller and Trumbore 1997). */
@@ -234,9 +249,7 @@ async function shadowsLikeRays(page, daemon, check) {
     triangles.every((t) => meetsTriangle(from, toSun, t) === Infinity);
   const places = [];
   for (let i = 0; i < size[0] * size[1]; i++) {
-    const [a, b] = [(2 * (i % size[0] + 0.5) / size[0] - 1) * lens.t * size[0] / size[1],
-      (1 - 2 * (Math.floor(i / size[0]) + 0.5) / size[1]) * lens.t];
-    const way = unit(lens.forward.map((v, k) => v + a * lens.right[k] + b * lens.up[k]));
+    const way = wayOf(lens, i % size[0] + 0.5, Math.floor(i / size[0]) + 0.5, size);
     const first = { far: Infinity };
     for (const [but, one] of spheres.entries()) {
       const far = meetsSphere(lens.eye, way, one);

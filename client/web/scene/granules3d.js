@@ -44,7 +44,8 @@ export class Granules {
       (known ? `?since=${known.step}` : ""), { quiet: true, headers });
     if (answer.status === 304 || this.sets.get(patch.id) !== known) return false;
     const count = Number(answer.headers.get("kota-granules"));
-    if (!count || (known && known.count !== count)) return this.drop(patch.id); // all of them, next
+    if (!count) return false; // being filled; or it has ended, and what is drawn goes bit by bit
+    if (known && known.count !== count) return this.drop(patch.id); // all of them, next
     if (!known && this.count + count > this.countMax) return false;
     const set = known ?? this.#open(patch.id, count);
     set.step = Number(answer.headers.get("kota-step"));
