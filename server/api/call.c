@@ -447,26 +447,28 @@ static enum err_code check_time(const struct call *call, uint64_t taken_ns, uint
 }
 
 /*
- * Is a batch that has answered `done` of its items too slow to end in time? One whose first items
- * take longer than the others may be refused wrongly: hence twice the time that is left, and not
- * before a second and a 16th of all of it are over.
+ * Is a batch that has answered `done` of its items too slow to end in time? The pace is that of
+ * processor time: a thread that waited for a core says nothing of the items to come. A batch whose
+ * first items take longer than the others may be refused wrongly: hence twice the time that is
+ * left, and not before a second and a 16th of all of it are over.
  */
 static bool is_hopeless(const struct call *call, size_t done, uint64_t taken_ns, uint64_t most_ns,
-                        double *expected_ns)
+                        double *cpu_ns, double *expected_ns)
 {
     uint64_t least = most_ns / PACE_SHARE;
 
     least = least > PACE_NS_LEAST ? least : PACE_NS_LEAST;
     if (done == 0 || done >= call->items || taken_ns < least || taken_ns > most_ns)
         return false;
-    *expected_ns = (double)taken_ns / (double)done * (double)call->items;
-    return *expected_ns - (double)taken_ns > 2 * (double)(most_ns - taken_ns);
+    *cpu_ns = (double)(thread_cpu_ns() - call->cpu_ns);
+    *expected_ns = *cpu_ns / (double)done * (double)call->items;
+    return *cpu_ns >= (double)least && *expected_ns - *cpu_ns > 2 * (double)(most_ns - taken_ns);
 }
 
 enum err_code call_check_budget(struct call *call, size_t i, struct err *err)
 {
     uint64_t most_ms = call_limits(call)->batch_ms_max, taken_ns;
-    double expected_ns;
+    double cpu_ns, expected_ns;
     bool may_offload;
 
     if (!call->request || i < call->next_clock_item)
@@ -480,12 +482,14 @@ enum err_code call_check_budget(struct call *call, size_t i, struct err *err)
         return move(call, err);
     if (check_time(call, taken_ns, most_ms, "batch", "ask for fewer items at once", err))
         return err->code;
-    if (is_hopeless(call, i, taken_ns, most_ms * 1000000u, &expected_ns))
+    if (!may_offload && call->cpu_ns == 0)
+        call->cpu_ns = thread_cpu_ns();
+    if (is_hopeless(call, i, taken_ns, most_ms * 1000000u, &cpu_ns, &expected_ns))
         return err_limit(err, ERR_TOO_SLOW, (double)most_ms, floor(expected_ns / 1e6),
                          "the batch would take about %.0f ms, the most is %llu ms: %zu of %zu "
-                         "items took %llu ms; ask for fewer items at once",
+                         "items took %.0f ms of processor time; ask for fewer items at once",
                          expected_ns / 1e6, (unsigned long long)most_ms, i, call->items,
-                         (unsigned long long)(taken_ns / 1000000u));
+                         cpu_ns / 1e6);
     return ERR_OK;
 }
 

@@ -39,6 +39,7 @@ struct call {
     bool is_deferred;       /* another thread will finish: touch nothing any more */
     bool is_offloaded;      /* too long for a loop: begins again on a worker */
     uint64_t started_ns;    /* of long work; 0: not started yet */
+    uint64_t cpu_ns;        /* of the worker's thread before the first item of a batch */
     size_t items;           /* of the batch, as call_check_budget counts them; 0: not known */
     size_t items_held;      /* of api->items_in_flight */
     size_t next_clock_item; /* call_check_budget reads the clock before this item */

@@ -1,5 +1,5 @@
 /*
- * The monotonic clock, in four units; and the time of day.
+ * The monotonic clock, in four units; the processor time of a thread; and the time of day.
  */
 #ifndef KOTA_BASE_CLOCK_H
 #define KOTA_BASE_CLOCK_H
@@ -29,6 +29,15 @@ static inline uint64_t monotonic_ms(void)
 static inline double monotonic_s(void)
 {
     return (double)monotonic_ns() * 1e-9;
+}
+
+/* The processor time of the calling thread. A system call: some 0.2 us. */
+static inline uint64_t thread_cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
 /* Milliseconds since 1970. */

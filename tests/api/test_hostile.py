@@ -110,9 +110,28 @@ def _():
         answer = daemon.post(path, body, **more)
         problem(answer, 413, f"the most is {most_ms} ms", limit=most_ms)
         check(answer.json["got"] > 2 * most_ms, f"{path}: {answer.json}")
-        took_ms = re.search(r" of \d+ items took (\d+) ms", answer.json["detail"])
+        took_ms = re.search(r" of \d+ items took (\d+) ms of processor", answer.json["detail"])
         check(took_ms and int(took_ms[1]) < most_ms / 2, f"{path}: {answer.json}")
     equal(len(daemon.ok("POST", LAND + "/ray", {"rays": [ALONG]})["results"]), 1, "a short one")
+    daemon.stop()
+
+
+@test("a batch is not judged by time in which its process did not run")
+def _():
+    daemon = start("--max-batch-ms", "60000", cols=1 << 18)
+    body = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY) * 300
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=HANG_S) as s:
+        s.sendall(head("ray", len(body), F32, "Connection: close\r\n") + body)
+        while daemon.ok("GET", "/v1/stats")["items_in_flight"] == 0:
+            time.sleep(0.001)
+        time.sleep(0.1)
+        daemon.process.send_signal(signal.SIGSTOP)
+        time.sleep(8)  # more than a sixteenth of the limit, and much of the batch is left
+        daemon.process.send_signal(signal.SIGCONT)
+        received = b""
+        while more := s.recv(1 << 16):
+            received += more
+    equal([a.status for a in parse_answers(received)], [200], "statuses")
     daemon.stop()
 
 
