@@ -211,6 +211,10 @@ def _():
                         ({"capsule": 1}, "capsule"), ({"box": [1, 1, -1, 0]}, "box"),
                         ({"box": [1, 1, 1]}, "box"), ({"box": [1, 1, 1, 1e9]}, "box")):
         refused("sweep", [{**good, "shape": shape}], "bad_input", f"/items/0/shape/{name}")
+    for shape, limit, got in (({"sphere": 1001}, 1000, 1001), ({"capsule": [1, 1.9]}, 2, 1.9),
+                              ({"box": [1, 2, 3, 2e6]}, 1e6, 2e6)):
+        problem(daemon.post(at("room") + "/sweep", {"items": [{**good, "shape": shape}]}), 400,
+                limit=limit, got=got)
     refused("sweep", [{**good, "from": [1e13, 0, 0]}], "bad_input", "/items/0/from")
     refused("sweep", [{**good, "way": 1}], "unknown_member", "/items/0/way")
     refused("sweep", [], "bad_input", "/items")

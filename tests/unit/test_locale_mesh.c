@@ -263,6 +263,7 @@ static const struct {
     {"from the deck to a point underneath: it only touches", {45, 20, 20}, {45, 30, 10}, NAN},
     {"from the deck down, beside it: it only touches", {59, 20, 20}, {63, 20, 15}, NAN},
     {"beginning on the rail", {60, 20, 20.5}, {70, 20, 20.5}, NAN},
+    {"beginning on the rail, through the deck", {60, 20, 20.5}, {50, 20, 10}, 1.0 / 21},
     {"ending on the rail", {50, 20, 20.5}, {60, 20, 20.5}, NAN},
     {"into the ground under the bridge", {50, 20, 15}, {50, 20, -5}, 0.5},
     {"from a point to itself", {50, 20, 20}, {50, 20, 20}, NAN},
