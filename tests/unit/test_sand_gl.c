@@ -710,6 +710,37 @@ static void spheres_are_those_of_the_c_engine(void **state)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+/* The queries of a device's own clock, which a software renderer answers, too. */
+static void a_device_measures_each_pass(void **state)
+{
+    const struct sand_depth depth = {
+        .x0 = 0, .y0 = 0, .dx = 0.1f, .dy = 0.1f, .cols = 30, .rows = 30, .oversample = OVER};
+    static float heights[30 * 30];
+    struct sand_status status;
+    struct err err = {0};
+
+    NEEDS_GL(state);
+    gl_engine_of(gl)->software = false;
+    begin(gl, 0, 3, 0);
+    fill(gl, 0, 2, 50);
+    for (int k = 0; k < 3; k++) { /* the second asks the clock of the first */
+        step(gl, 4, 1);
+        ok(sand_depth_request(gl, 0, &depth, &err), &err);
+        for (int i = 0; !sand_depth_poll(gl, 0, heights); i++) {
+            assert_true(i < 600000);
+            pause_ms(1);
+        }
+        status = status_of(gl, 0);
+    }
+    for (int pass = 0; pass < SAND_PASS_COUNT; pass++)
+        if (!(status.pass_ms[pass] >= 0 && status.pass_ms[pass] < 600000))
+            fail_msg("pass %d took %g ms", pass, status.pass_ms[pass]);
+    assert_true(status.phase_ms[SAND_PHASE_FORCE] > 0);
+    assert_true(status.phase_ms[SAND_PHASE_DEPTH] > 0 &&
+                status.phase_ms[SAND_PHASE_DEPTH] < 600000);
+    assert_int_equal(context_errors(context), 0);
+}
+
 static void the_latest_answer_wins(void **state)
 {
     struct sand_status status;
@@ -926,6 +957,7 @@ int main(void)
         FACT(idle_ground_changes_no_bit_until_something_falls),
         FACT(depth_is_a_gather_bit_for_bit),
         FACT(spheres_are_those_of_the_c_engine),
+        FACT(a_device_measures_each_pass),
         FACT(the_latest_answer_wins),
         FACT(answers_are_the_same_without_buffers_that_stay_mapped),
         FACT(a_number_that_is_none_fails_its_slot_alone),

@@ -684,6 +684,48 @@ static void each_rest_is_one_edit(void **state)
     rig_destroy(rig);
 }
 
+static void heights_are(const struct rig *rig, uint64_t n, double z_m)
+{
+    for (int i = 0; i < 2; i++)
+        assert_float_equal(rig->last[n]->bodies[i].position[2], z_m, 1e-5);
+}
+
+/* At rest they are reported on the ground that was written, awake where the engine has them. */
+static void bodies_rise_again_when_their_patch_wakes(void **state)
+{
+    struct rig *rig = rig_create();
+    const uint64_t n = add(rig, 5, 5, false);
+    const struct patch_push push = {.has_velocity = true, .velocity = {1, 0, 0}};
+    struct fake_slot *slot = &rig->fake.slots[0];
+    struct patch_report *report;
+    struct err err = {.code = ERR_OK};
+
+    (void)state;
+    settle(rig, n, 0);
+    for (int i = 0; i < 2; i++) {
+        struct patch_body body = body_at(6.5 + 2 * i, 7.5, 1);
+
+        body.shape.skin_m = shell_m;
+        body.shape.skin_count = 2;
+        assert_int_equal(manager_body_add(rig->manager, n, &body, 0, &report, &err), ERR_OK);
+        patch_report_unref(report);
+    }
+    pass(rig, 0.1);
+    heights_are(rig, n, 1);
+    for (int i = 0; i < 2; i++)
+        slot->pose[i].x[2] -= 0.9f;
+    slot->speed = 0;
+    pass_to(rig, n, PATCH_RESTING);
+    pass(rig, 0.1);
+    heights_are(rig, n, 0);
+    assert_int_equal(manager_push(rig->manager, n, 0, &push, rig->now_s, &report, &err), ERR_OK);
+    patch_report_unref(report);
+    pass_to(rig, n, PATCH_ACTIVE);
+    pass(rig, 0.1);
+    heights_are(rig, n, 0.1);
+    rig_destroy(rig);
+}
+
 static void a_discarded_patch_waits_for_its_write(void **state)
 {
     struct rig *rig = rig_create();
@@ -870,6 +912,7 @@ int main(void)
         cmocka_unit_test(closing_writes_without_the_time_of_rest),
         cmocka_unit_test(a_write_is_tried_again_or_ends_the_patch),
         cmocka_unit_test(each_rest_is_one_edit),
+        cmocka_unit_test(bodies_rise_again_when_their_patch_wakes),
         cmocka_unit_test(a_discarded_patch_waits_for_its_write),
         cmocka_unit_test(a_rest_that_was_not_written_is_part_of_the_next),
         cmocka_unit_test(what_breaks_down_fails_and_writes_nothing),

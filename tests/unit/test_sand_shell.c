@@ -4,6 +4,7 @@
  */
 #include "sand/body/shell.h"
 
+#include "base/content_hash.h"
 #include "support/solid_make.h"
 #include "support/test_data.h"
 
@@ -454,6 +455,19 @@ static void threads_change_no_bit(void **state)
     polygon_set_free(&set);
 }
 
+/* Also where samples are equally far: what another release or another server made is the same. */
+static void shells_have_the_golden_bits(void **state)
+{
+    struct polygon_set set = solid_box((struct vec3){0, 0, 0}, (struct vec3){1, 0.7, 0.5});
+    struct shell shell = must_build(&set, 0.1);
+
+    (void)state;
+    assert_int_equal(fnv1a(FNV1A_EMPTY, shell.offsets_m, shell.particles * sizeof *shell.offsets_m),
+                     0x1ff92850a353d4e3);
+    shell_free(&shell);
+    polygon_set_free(&set);
+}
+
 /* ---- use and keeping ------------------------------------------------------------------------- */
 
 static void a_shape_has_the_mass_and_a_pose_its_centre(void **state)
@@ -532,6 +546,7 @@ int main(void)
         cmocka_unit_test(what_is_no_solid_is_refused),
         cmocka_unit_test(a_long_thread_is_bounded),
         cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(shells_have_the_golden_bits),
         cmocka_unit_test(a_shape_has_the_mass_and_a_pose_its_centre),
         cmocka_unit_test(the_kept_form_comes_back),
     };

@@ -227,6 +227,29 @@ static void idle_ground_does_not_change_in_a_bit(void **state)
     sand_engine_destroy(engine);
 }
 
+/* Weightless: asleep, and stopped, after the step with which it has been slow for sleep_after_s. */
+static void sleep_begins_with_the_step_that_makes_its_time_full(void **state)
+{
+    struct granular_params params = sand_spheres(1.0f / 1024);
+    struct granule granule = sand_granule(1, 1, 1, NULL);
+    struct sand_engine *engine;
+
+    (void)state;
+    params.sleep_after_s = 8 * params.dt_s;
+    granule.v[0] = 0.5f * params.sleep_speed;
+    engine = sand_make(&params, 1);
+    sand_flat(engine, 0, 2, 3, sand_weightless);
+    sand_put(engine, 0, &granule, 1);
+    for (int step = 1; step <= 9; step++) {
+        sand_substeps(engine, 1, 1);
+        sand_granules_read(engine, 0, &granule);
+        if (sand_status(engine, 0).asleep != (step >= 8) || (granule.v[0] == 0) != (step >= 8))
+            fail_msg("step %d: %u asleep, at %g m/s", step, sand_status(engine, 0).asleep,
+                     granule.v[0]);
+    }
+    sand_engine_destroy(engine);
+}
+
 static void sleepers_wake_when_their_support_goes(void **state)
 {
     const struct granular_params params = sand_medium();
@@ -521,6 +544,7 @@ int main(void)
         cmocka_unit_test(chunks_of_any_size_give_the_same_bits),
         cmocka_unit_test(neighbours_change_nothing),
         cmocka_unit_test(idle_ground_does_not_change_in_a_bit),
+        cmocka_unit_test(sleep_begins_with_the_step_that_makes_its_time_full),
         cmocka_unit_test(sleepers_wake_when_their_support_goes),
         cmocka_unit_test(a_body_comes_to_rest_on_another),
         cmocka_unit_test(absurd_bodies_stay_bounded),
