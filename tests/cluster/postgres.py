@@ -48,6 +48,7 @@ SETTINGS = {
     "wal_retrieve_retry_interval": "'100ms'", "autovacuum_naptime": "'10s'", "wal_log_hints": "on",
     "log_line_prefix": "'%m [%p] %q%a '", "logging_collector": "off",
 }
+INITDB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "initdb.sh")
 _libc = ctypes.CDLL(None, use_errno=True)
 _servers = []
 
@@ -152,9 +153,9 @@ class Server:
 
     # ---- processes ------------------------------------------------------------------------------
 
-    def run(self, program, *args, timeout=HANG_S):
+    def run(self, program, *args, timeout=HANG_S, stdin=subprocess.DEVNULL):
         done = subprocess.run([os.path.join(self.bin, program), *args], **self.account,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              stdin=stdin, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.STDOUT, timeout=timeout * SLOW, check=False,
                               env=self.environment(), cwd=self.folder)
         check(done.returncode == 0, f"{program} {' '.join(args)}: {done.stdout[-3000:]}")
@@ -165,8 +166,8 @@ class Server:
         return {**kept, "LC_ALL": "C.UTF-8", "HOME": self.folder, "PGCONNECT_TIMEOUT": "10"}
 
     def create(self):
-        self.run("initdb", "-D", self.data, "-U", "kota", "-A", "trust", "-E", "UTF8", "--locale=C",
-                 "--no-sync")
+        with open(INITDB, "rb") as script:
+            self.run("/bin/sh", "-s", self.bin, self.data, stdin=script)
         with open(os.path.join(self.data, "pg_hba.conf"), "a", encoding="ascii") as file:
             file.write("host replication all 127.0.0.1/32 trust\n")
 
