@@ -5,14 +5,15 @@
  * nearest one (number_read.c) both multiply by a power of ten of 128 bits. Approach: the 667
  * powers are not numbers in the source: they are computed once, exactly, from big integers, each
  * rounded up. Reading needs those above 10^55 rounded down; that is one less, because 5^56 and all
- * above have more than 128 bits and are odd. Invariant: the leading bit of each entry is set.
+ * above have more than 128 bits and are odd. A power of five has the same leading bits as the power
+ * of ten, in fewer words. Invariant: the leading bit of each entry is set.
  */
 #include "base/text/power_of_ten.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { BIG_WORDS = 40 };
+enum { BIG_WORDS = 13 }; /* 5^342 has 795 bits */
 
 static struct power_of_ten powers[POWER_OF_TEN_MAX - POWER_OF_TEN_MIN + 1];
 static pthread_once_t powers_once = PTHREAD_ONCE_INIT;
@@ -21,17 +22,17 @@ const struct power_of_ten *_Atomic power_of_ten_table;
 
 /* A big integer, least significant word first. */
 struct big {
-    uint32_t word[BIG_WORDS];
+    uint64_t word[BIG_WORDS];
 };
 
-static void big_times_ten(struct big *b)
+static void big_times_five(struct big *b)
 {
-    uint64_t carry = 0;
+    unsigned __int128 carry = 0;
 
     for (int i = 0; i < BIG_WORDS; i++) {
-        carry += (uint64_t)b->word[i] * 10;
-        b->word[i] = (uint32_t)carry;
-        carry >>= 32;
+        carry += (unsigned __int128)b->word[i] * 5;
+        b->word[i] = (uint64_t)carry;
+        carry >>= 64;
     }
 }
 
@@ -39,21 +40,21 @@ static int big_bits(const struct big *b)
 {
     for (int i = BIG_WORDS - 1; i >= 0; i--)
         if (b->word[i] != 0)
-            return i * 32 + 32 - __builtin_clz(b->word[i]);
+            return i * 64 + 64 - __builtin_clzll(b->word[i]);
     return 0;
 }
 
 static bool big_bit(const struct big *b, int n)
 {
-    return n >= 0 && (b->word[n / 32] >> (n % 32) & 1) != 0;
+    return n >= 0 && (b->word[n / 64] >> (n % 64) & 1) != 0;
 }
 
 static void big_double(struct big *b)
 {
-    uint32_t carry = 0;
+    uint64_t carry = 0;
 
     for (int i = 0; i < BIG_WORDS; i++) {
-        uint32_t top = b->word[i] >> 31;
+        uint64_t top = b->word[i] >> 63;
 
         b->word[i] = b->word[i] << 1 | carry;
         carry = top;
@@ -70,13 +71,13 @@ static bool big_at_least(const struct big *a, const struct big *b)
 
 static void big_subtract(struct big *a, const struct big *b)
 {
-    int64_t borrow = 0;
+    __int128 borrow = 0;
 
     for (int i = 0; i < BIG_WORDS; i++) {
-        int64_t d = (int64_t)a->word[i] - b->word[i] + borrow;
+        __int128 d = (__int128)a->word[i] - b->word[i] + borrow;
 
-        a->word[i] = (uint32_t)d;
-        borrow = d >> 32;
+        a->word[i] = (uint64_t)d;
+        borrow = d >> 64;
     }
 }
 
@@ -107,7 +108,7 @@ static struct power_of_ten big_reciprocal(const struct big *b)
     int bits = big_bits(b);
 
     /* 2^bits / b lies in 1..2: its first quotient bit is set. */
-    rest.word[bits / 32] = 1u << (bits % 32);
+    rest.word[bits / 64] = UINT64_C(1) << (bits % 64);
     for (int i = 0; i < 128; i++) {
         quotient <<= 1;
         if (big_at_least(&rest, b)) {
@@ -128,7 +129,7 @@ static void powers_fill(void)
             powers[k - POWER_OF_TEN_MIN] = big_top(&power);
         if (k > 0)
             powers[-k - POWER_OF_TEN_MIN] = big_reciprocal(&power);
-        big_times_ten(&power);
+        big_times_five(&power);
     }
     atomic_store_explicit(&power_of_ten_table, &powers[-POWER_OF_TEN_MIN], memory_order_release);
 }
