@@ -5,6 +5,7 @@ under the same revisions and with the same bits; what happens when the engine or
 import array
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -417,6 +418,7 @@ def numbers():
     equal((told["node"], told["away"], told["lag"], told["behind"], told["reason"]),
           ("a", False, 0, 0, None), "a")
     check(told["appends"] > 100 and told["entries_applied"] > 50, told)
+    check(re.fullmatch("[0-9a-f]{32}", told["identity"] or ""), told)
     equal(told["identity"], b.cluster()["identity"], "one log")
     check({"a", "b"} <= {node["id"] for node in told["nodes"]}, told["nodes"])
     families = scrape(a.daemon)

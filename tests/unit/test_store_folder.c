@@ -9,6 +9,7 @@
 
 #include "support/store_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -30,6 +31,7 @@ static struct event {
     char folder[PATH_MAX]; /* that has the name; that was synced */
 } events[256];
 static size_t event_count;
+static int syncs_until_fault; /* of folders; the last of them fails; 0: none does */
 
 static void note(enum event_kind kind, const char *folder, size_t length)
 {
@@ -71,8 +73,13 @@ int fsync(int fd)
 
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     length = readlink(link, folder, sizeof folder - 1);
-    if (length > 0 && fstat(fd, &what) == 0 && S_ISDIR(what.st_mode))
+    if (length > 0 && fstat(fd, &what) == 0 && S_ISDIR(what.st_mode)) {
         note(SYNCED, folder, (size_t)length);
+        if (syncs_until_fault > 0 && --syncs_until_fault == 0) {
+            errno = EIO;
+            return -1;
+        }
+    }
     return (int)syscall(SYS_fsync, fd);
 }
 
@@ -124,6 +131,29 @@ static void new_names_are_durable(void **state)
     store_folder_remove(base);
     mesh_unref(mesh);
     polygon_set_free(&polygons);
+}
+
+static void a_folder_whose_name_is_not_durable_is_refused(void **state)
+{
+    struct store_options options = {0};
+    char base[256], folder[300];
+    struct err err;
+
+    (void)state;
+    options.directory = folder;
+    for (int made = 1; made <= 3; made++) { /* a, data, meshes */
+        store_folder_make(base);
+        snprintf(folder, sizeof folder, "%s/a/data", base);
+        event_count = 0;
+        syncs_until_fault = made;
+        if (store_open(&options, &err))
+            fail_msg("opened, although folder %d of 3 is not durable", made);
+        assert_int_equal(err.code, ERR_BAD_INPUT);
+        assert_non_null(strstr(err.msg, "cannot be made: Input/output error"));
+        assert_int_equal(syncs_until_fault, 0);
+        store_folder_remove(base);
+    }
+    event_count = 0;
 }
 
 /* ---- what cannot be written ----------------------------------------------------------------- */
@@ -208,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_names_are_durable),
+        cmocka_unit_test(a_folder_whose_name_is_not_durable_is_refused),
         cmocka_unit_test(what_cannot_be_written_is_refused),
         cmocka_unit_test(a_path_may_have_any_characters),
     };
