@@ -198,6 +198,7 @@ def _():
     while thread.is_alive() or builds() or metric("kota_mesh_rebuilds_total") == before:
         check(time.monotonic() < deadline, "no tree is rebuilt")
         seen += builds()
+        time.sleep(0.005)
     thread.join()
     equal(failed, [], "edits that failed")
     check(any(one["kind"] == "rebuild" and one["done"] > 0 for one in seen),

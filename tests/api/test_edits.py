@@ -786,31 +786,6 @@ def _():
     equal(rects, sorted(rects, key=lambda rect: (rect[1], rect[0])), "by row and column")
 
 
-@test("a diff over more than the feed holds is 410")
-def _():
-    with Daemon() as own:
-        put_terrain(own, "a", Terrain(2, 2, [[0, 0], [0, 0]]))
-        put_locale(own, "b")
-
-        def title(i):
-            connection = connection_to(own.port, timeout=HANG_S)
-            for n in range(16500 // 8):
-                equal(send(connection, "PUT", at("b"), {"title": f"{i}.{n}"}).status, 200, "title")
-            connection.close()
-
-        threads = [threading.Thread(target=title, args=(i,)) for i in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        problem(own.get(at("a", "/diff?since=1")), 410)
-        equal(own.ok("GET", at("a", "/diff?since=2")), {"locale": "a", "revision": 2, "rects": []},
-              "what is now is not too old")
-        put_layer(own, "a", Terrain(3, 2, [[0] * 3] * 2), status=200)
-        equal(own.ok("GET", at("a", "/diff?since=2"))["rects"], [[0, 0, 3, 2]], "what came after")
-        problem(own.get(at("a", "/diff?since=1")), 410)
-
-
 @test("diffs asked while edits are made tell every revision up to their own")
 def _():
     small("busy", 128, 64)

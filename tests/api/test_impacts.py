@@ -11,10 +11,10 @@ from tap import near, run, test
 SIDE = 81
 SPACING = 0.5
 WAIT_S = 600 * SLOW
-BALL = {"radius": 2, "mass": 80000}  # 4.5 coarse granules across
+BALL = {"radius": 1.8, "mass": 60000}  # 4.5 coarse granules across
 
 daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "300",
-                "--patch-linger-ms", "3000", "--patch-active-max-ms", "4000", "--patches-medium", "0", "--patches-fine", "0",
+                "--patch-linger-ms", "3000", "--patch-active-max-ms", "1000", "--patches-medium", "0", "--patches-fine", "0",
                 "--patches-coarse", "1")
 dry = Daemon("--gpu", "off")
 
@@ -233,7 +233,7 @@ def _():
     patch = f"/v1/locales/sand/patches/{fate['patch']}"
     state = daemon.ok("GET", patch)
     equal((state["bodies"][0]["model"], state["bodies"][0]["radius"], state["scale"]),
-          (None, 2, "coarse"), "the body")
+          (None, BALL["radius"], "coarse"), "the body")
     check(min(dented) < -0.3, f"the first dent: {min(dented)}")
     check_neutral(before, dented, "the first dent")
     live = daemon.ok("GET", "/v1/locales/sand/height?x=20&y=20&live=true")["height"]

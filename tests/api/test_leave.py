@@ -78,6 +78,7 @@ class Watcher(threading.Thread):
         while not self.is_over:
             locale = self.other.ok("GET", "/v1/locales/land")
             self.layers[locale["revision"]] = {layer["id"] for layer in locale["layers"]}
+            time.sleep(0.002)
 
     def stop(self):
         self.is_over = True

@@ -11,6 +11,7 @@ import tempfile
 import threading
 
 from daemon import Daemon, parse_answers, problem
+from fields import Terrain, put_layer, put_terrain
 from ground import (NAN, Client, Edit, Stream, changed, floats, hills, put_ground, random_edit,
                     read_ground, replay, stored)
 from mesh_oracle import obj, rectangle
@@ -469,6 +470,7 @@ def _():
     count = 17000
     with Daemon() as daemon:
         land(daemon)
+        put_terrain(daemon, "still", Terrain(2, 2, [[0, 0], [0, 0]]))
         body = b'{"rect":[0,0,1,1],"op":"add","heights":[1]}'
         request = (f"POST {BASE}/edits HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
                    f"{daemon.token_line}Content-Length: {len(body)}\r\n\r\n").encode() + body
@@ -482,14 +484,21 @@ def _():
                       (revision, True), f"diff since {since}: {answer}")
             else:
                 problem(answer, 410 if since == 2 else 200)
-        for target in (BASE + "/events", "/v1/events"):
+        still = "/v1/locales/still/diff?since="  # where nothing has changed
+        problem(daemon.get(still + "1"), 410)
+        equal(daemon.ok("GET", still + "2"), {"locale": "still", "revision": 2, "rects": []},
+              "what is now is not too old")
+        put_layer(daemon, "still", Terrain(3, 2, [[0] * 3] * 2), status=200)
+        equal(daemon.ok("GET", still + "2")["rects"], [[0, 0, 3, 2]], "what came after")
+        problem(daemon.get(still + "1"), 410)
+        for target, others in ((BASE + "/events", 0), ("/v1/events", 3)):  # changes of `still`
             stream = Stream(daemon.port, target, 2)
             first = stream.wait(lambda got: got, "resync")[0]
             equal(first[1], "resync", f"the first event of {target}")
             daemon.ok("POST", BASE + "/edits", EDIT_BODY)
             revision += 1
-            events = stream.until(revision)
-            equal([(int(e[0]), e[1]) for e in events[1:]], [(revision, "edit")], "what follows")
+            events = stream.until(revision + others)
+            equal([(int(e[0]), e[1]) for e in events[1:]], [(revision + others, "edit")], "what follows")
             stream.close()
 
 
