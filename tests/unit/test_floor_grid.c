@@ -363,6 +363,30 @@ static void levels_rise_with_heights(void **state)
     assert_int_equal(column_level(&grid, INFINITY), 0);
 }
 
+/* With others a floor far below is looked at as if it were near: right, but slow. */
+static void levels_share_the_heights_of_a_mesh(void **state)
+{
+    struct mesh_options options = {.gravity = {0, 0, -1}, .keep_axes = true};
+    struct vec3 low[] = {{0, 0, 30}, {90, 0, 30}, {90, 90, 30}, {0, 90, 30}};
+    struct vec3 high[] = {{0, 0, 46}, {90, 0, 46}, {90, 90, 46}, {0, 90, 46}};
+    struct soup soup = {0};
+    struct err err;
+
+    (void)state;
+    soup_add(&soup, low, 4);
+    soup_add(&soup, high, 4);
+    struct polygon_soup view = soup_view(&soup);
+    struct mesh *mesh = mesh_create(&view, &options, NULL, &err);
+
+    assert_non_null(mesh);
+    for (uint32_t level = 0; level < COLUMN_LEVELS; level++)
+        assert_int_equal(column_level(&mesh->grid, 30 + 16 * (level + 0.5) / COLUMN_LEVELS -
+                                                       mesh->header->centre.z),
+                         level);
+    mesh_unref(mesh);
+    soup_free(&soup);
+}
+
 /* Many on one place, and long thin ones across everything. */
 static void heaps_and_slivers_stay_small(void **state)
 {
@@ -529,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_stack_gives_what_the_tree_gives),
         cmocka_unit_test(a_stack_is_not_asked_as_a_whole),
         cmocka_unit_test(levels_rise_with_heights),
+        cmocka_unit_test(levels_share_the_heights_of_a_mesh),
         cmocka_unit_test(heaps_and_slivers_stay_small),
         cmocka_unit_test(a_batch_gives_the_bits_of_single_answers),
         cmocka_unit_test(a_wrong_cell_block_or_entry_is_noticed),
