@@ -2,6 +2,7 @@
  * The floor grid of a mesh (floor_grid.c): that they give what the tree gives, lose no floor where
  * cells meet, stay small on heaps and slivers, and that mesh_validate would notice.
  */
+#include "support/long_form.h"
 #include "support/random.h"
 #include "support/soup.h"
 #include "terrain/mesh/mesh_data.h"
@@ -191,6 +192,7 @@ static void columns_give_what_the_tree_gives(void **state)
 {
     static const int polygons[] = {1, 7, 60, 4000};
     struct random random = {21};
+    const int questions = (int)long_form(20000, 7000);
 
     (void)state;
     for (int i = 0; i < 8; i++) {
@@ -199,15 +201,15 @@ static void columns_give_what_the_tree_gives(void **state)
 
         assert_true(i < 4 || mesh->grid.side > 1);
         assert_true(i < 6 || mesh->grid.is_stacked);
-        for (int k = 0; k < 20000; k++)
+        for (int k = 0; k < questions; k++)
             check_ways(mesh,
                        (struct vec3){random_in(&random, box.min.x - 1, box.max.x + 1),
                                      random_in(&random, box.min.y - 1, box.max.y + 1),
                                      random_in(&random, box.min.z - 1, box.max.z + 1)},
                        k % 4 == 0 ? INFINITY : 0);
-        for (int k = 0; k < 20000; k++)
+        for (int k = 0; k < questions; k++)
             check_ways(mesh, point_by_edge(mesh, &random), k % 2 == 0 ? INFINITY : 0.1);
-        for (uint64_t k = 0; k < mesh->header->count[MESH_VERTICES]; k++) {
+        for (uint64_t k = 0; k < mesh->header->count[MESH_VERTICES]; k += long_form(1, 3)) {
             struct vec3 v = vec3_add(mesh_turn_back(mesh->header, point_at(&mesh->points, k)),
                                      mesh->header->centre);
 

@@ -37,7 +37,7 @@ function keep(name, base64) {
 async function likeTheWhole(page, check, name, grid, view) {
   await ask(page, "setGrid", grid);
   await ask(page, "setCamera", view);
-  const got = await ask(page, "compare", { width: 640, height: 400, samples: 2, pictures: true });
+  const got = await ask(page, "compare", { width: 480, height: 300, samples: 2, pictures: true });
   for (const [i, what] of ["clipmap", "whole", "apart"].entries())
     keep(`terrain-${name}-${grid}-${what}`, got.pictures[i]);
   delete got.pictures;
