@@ -95,8 +95,13 @@ bool store_make_directory(const char *path)
             continue;
         snprintf(part, sizeof part, "%.*s", (int)i, path);
         if (mkdir(part, 0755) == 0) {
-            if (!sync_folder_of(part))
+            if (!sync_folder_of(part)) {
+                int why = errno;
+
+                (void)rmdir(part); /* or the next call would find it, and not sync its name */
+                errno = why;
                 return false;
+            }
         } else if (errno != EEXIST && errno != EISDIR) {
             return false;
         }

@@ -141,7 +141,10 @@ static void a_folder_whose_name_is_not_durable_is_refused(void **state)
 
     (void)state;
     options.directory = folder;
-    for (int made = 1; made <= 3; made++) { /* a, data, meshes */
+    for (int made = 1; made <= 3; made++) {
+        static const char *const names[] = {"a", "a/data", "a/data/meshes"};
+        char refused[320];
+
         store_folder_make(base);
         snprintf(folder, sizeof folder, "%s/a/data", base);
         event_count = 0;
@@ -151,6 +154,8 @@ static void a_folder_whose_name_is_not_durable_is_refused(void **state)
         assert_int_equal(err.code, ERR_BAD_INPUT);
         assert_non_null(strstr(err.msg, "cannot be made: Input/output error"));
         assert_int_equal(syncs_until_fault, 0);
+        snprintf(refused, sizeof refused, "%s/%s", base, names[made - 1]);
+        assert_int_equal(access(refused, F_OK), -1); /* the next start makes it again */
         store_folder_remove(base);
     }
     event_count = 0;
