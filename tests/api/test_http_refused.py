@@ -86,7 +86,7 @@ def _():
                                                 ("PUT", LAYER.split("?")[0], PLY, 413),
                                                 ("PUT", LAYER, F32, 400)):  # of another length
                 equal(upload(daemon, method, path, mib, media, is_chunked), status,
-                          f"{method} of {mib} MiB{', chunked' if is_chunked else ''}")
+                      f"{method} of {mib} MiB{', chunked' if is_chunked else ''}")
 
 
 @test("so are an unknown path, a method that is not offered and a client without a token")

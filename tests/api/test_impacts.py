@@ -11,7 +11,7 @@ from tap import near, run, test
 SIDE = 81
 SPACING = 0.5
 WAIT_S = 600 * SLOW
-BALL = {"radius": 1.8, "mass": 60000}  # 4.5 coarse granules across
+BALL = {"radius": 1.8, "mass": 60000}  # 4 coarse granules across
 
 daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "300",
                 "--patch-linger-ms", "3000", "--patch-active-max-ms", "1000", "--patches-medium", "0", "--patches-fine", "0",
