@@ -310,6 +310,7 @@ static void on_wake(uv_async_t *wake)
 
     if (atomic_load(&replica->is_to_close) && !replica->is_closing) {
         replica->is_closing = true;
+        uv_timer_stop(&replica->pause); /* which would send what is freed here */
         for (struct asked *asked = replica->delayed, *next; asked; asked = next) {
             next = asked->next;
             free(asked);

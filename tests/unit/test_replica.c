@@ -566,6 +566,33 @@ static void a_locale_that_goes_leaves_the_view(void **state)
     kota_replica_close(replica);
 }
 
+/* The next request for a locale that is not there is due 250 ms after the last. */
+static void a_replica_closes_while_a_request_waits(void **state)
+{
+    enum { COUNT = 40, ROUNDS = 3 };
+    struct kota_replica_locale followed = {.id = "nobody"};
+    struct kota_replica *replicas[COUNT];
+    struct kota_replica_options options;
+    struct kota_options client;
+
+    (void)state;
+    kota_options_init(&client, sizeof client);
+    client.url = world.daemon.url;
+    kota_replica_options_init(&options, sizeof options);
+    options.client = &client;
+    options.locales = &followed;
+    options.locale_count = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < COUNT; i++)
+            replicas[i] = kota_replica_open(&options);
+        pause_ms(230);
+        for (int i = 0; i < COUNT; i++) {
+            kota_replica_close(replicas[i]);
+            pause_ms(1);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,6 +603,7 @@ int main(void)
         cmocka_unit_test(a_feed_cut_anywhere_goes_on),
         cmocka_unit_test(a_frozen_replica_catches_up),
         cmocka_unit_test(a_locale_that_goes_leaves_the_view),
+        cmocka_unit_test(a_replica_closes_while_a_request_waits),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

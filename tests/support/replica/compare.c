@@ -370,7 +370,7 @@ static bool same_move(const struct kota_moved *daemon, const struct kota_ground_
 
 static bool moves(struct compare *c, size_t count)
 {
-    struct kota_move asked[TOGETHER];
+    struct kota_move asked[TOGETHER] = {0};
     struct kota_moved daemon[TOGETHER];
     struct kota_ground_moved own[TOGETHER];
     struct kota_answer *answer;
