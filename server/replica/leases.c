@@ -447,17 +447,23 @@ enum err_code cluster_holder(struct cluster *cluster, const struct cluster_area 
 void cluster_unlease(struct cluster *cluster, uint64_t fence)
 {
     struct held_lease *lease;
+    bool was_held = false;
 
     pthread_mutex_lock(&cluster->mutex);
     lease = lease_of(cluster, fence);
     if (lease) {
-        cluster->stats.leases_held -= !lease->is_lost;
+        was_held = !lease->is_lost;
         *lease = cluster->leases[--cluster->lease_count];
     }
     pthread_mutex_unlock(&cluster->mutex);
+    if (!lease)
+        return;
     /* unreachable, or lost: it expires */
-    if (lease)
-        let_go(cluster, &fence, 1);
+    let_go(cluster, &fence, 1);
+    /* now, for another node may take the cells where the statistics say 0 */
+    pthread_mutex_lock(&cluster->mutex);
+    cluster->stats.leases_held -= was_held;
+    pthread_mutex_unlock(&cluster->mutex);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

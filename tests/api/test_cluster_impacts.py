@@ -187,6 +187,17 @@ def _():
     check_same(9)
 
 
+@test("where a node says that it holds no lease the other one takes the ground at once")
+def _():
+    for taker, other in [(a, b), (b, a)] * 15:
+        status, location, made = ask(url_of(taker, "/v1/locales/land/patches"), "POST", SQUARE)
+        equal(status, 201, f"{taker.name} after {other.name}: {made}")
+        discard(location)
+        while taker.stats()["leases_held"] > 0:
+            pass
+    check_same(9)
+
+
 @test("a node that is killed leaves the crater, once, and others know its fate")
 def _():
     let_go()
