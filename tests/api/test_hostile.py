@@ -126,6 +126,7 @@ def _():
             time.sleep(0.001)
         time.sleep(0.1)
         daemon.process.send_signal(signal.SIGSTOP)
+        check(not select.select([s], [], [], 0)[0], "the batch was over before it was stopped")
         time.sleep(8)  # more than a sixteenth of the limit, and much of the batch is left
         daemon.process.send_signal(signal.SIGCONT)
         received = b""

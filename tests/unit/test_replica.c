@@ -532,24 +532,29 @@ static void a_frozen_replica_catches_up(void **state)
     tcp_proxy_stop(proxy);
 }
 
-static void a_locale_that_goes_leaves_the_view(void **state)
+/* Of one locale, of which nothing is there yet. */
+static struct kota_replica *open_replica_of(const char *locale)
 {
-    struct kota_replica_locale followed = {.id = "guest"};
+    struct kota_replica_locale followed = {.id = locale};
     struct kota_replica_options options;
     struct kota_options client;
-    struct kota_replica *replica;
-    struct kota_ground_reader *reader;
-    struct kota_replica_status status = {0};
 
-    (void)state;
     kota_options_init(&client, sizeof client);
     client.url = world.daemon.url;
     kota_replica_options_init(&options, sizeof options);
     options.client = &client;
     options.locales = &followed;
     options.locale_count = 1;
-    replica = kota_replica_open(&options);
-    reader = kota_ground_reader_open(kota_replica_copy(replica));
+    return kota_replica_open(&options);
+}
+
+static void a_locale_that_goes_leaves_the_view(void **state)
+{
+    struct kota_replica *replica = open_replica_of("guest");
+    struct kota_ground_reader *reader = kota_ground_reader_open(kota_replica_copy(replica));
+    struct kota_replica_status status = {0};
+
+    (void)state;
     assert_false(kota_replica_wait(replica, "guest", 0, 0.3));
     call(kota_put_locale("guest", NULL));
     put_boxes("guest", "box", 2, false);
@@ -570,21 +575,12 @@ static void a_locale_that_goes_leaves_the_view(void **state)
 static void a_replica_closes_while_a_request_waits(void **state)
 {
     enum { COUNT = 40, ROUNDS = 3 };
-    struct kota_replica_locale followed = {.id = "nobody"};
     struct kota_replica *replicas[COUNT];
-    struct kota_replica_options options;
-    struct kota_options client;
 
     (void)state;
-    kota_options_init(&client, sizeof client);
-    client.url = world.daemon.url;
-    kota_replica_options_init(&options, sizeof options);
-    options.client = &client;
-    options.locales = &followed;
-    options.locale_count = 1;
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < COUNT; i++)
-            replicas[i] = kota_replica_open(&options);
+            replicas[i] = open_replica_of("nobody");
         pause_ms(230);
         for (int i = 0; i < COUNT; i++) {
             kota_replica_close(replicas[i]);
