@@ -18,8 +18,8 @@ from killing import Sender, settle_round
 from tap import ALL, Failure, case, check, equal, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
-ROUNDS = 100 if SLOW == 1 and ALL else 30
-IMPORTS = 12 if SLOW == 1 else 4
+ROUNDS = 30 if SLOW > 1 else 100 if ALL else 20
+IMPORTS = 4 if SLOW > 1 else 12 if ALL else 6
 
 
 def rounds(cols, rows, count, most, longest_s, end=cut_off):

@@ -46,10 +46,10 @@ def hammer(args, count):
         last.compare(read_ground(daemon, last), "the end")
 
 
-case("in memory: readers under 300 edits get the answers of the revision that each names",
-     hammer, lambda: Daemon("--loops", "2"), 300)
-case("with --data: readers under 150 edits get the answers of the revision that each names",
-     hammer, lambda: stored(os.path.join(folder.name, "hammer")), 150)
+case("in memory: readers under 200 edits get the answers of the revision that each names",
+     hammer, lambda: Daemon("--loops", "2"), 200)
+case("with --data: readers under 60 edits get the answers of the revision that each names",
+     hammer, lambda: stored(os.path.join(folder.name, "hammer")), 60)
 
 
 @rest("in memory: the same under 1000 edits")
@@ -465,9 +465,9 @@ def _():
         stream.close()
 
 
-@test("beyond what is kept: the feed says resync, diff 410, and both go on from there")
+@rest("beyond what is kept: the feed says resync, diff 410, and both go on from there")
 def _():
-    count = 17000
+    count = 16500
     with Daemon() as daemon:
         land(daemon)
         put_terrain(daemon, "still", Terrain(2, 2, [[0, 0], [0, 0]]))

@@ -16,11 +16,11 @@ from daemon import SLOW, problem
 from ground import (CUT, Client, Edit, check_is_good, cut_off, floats, hills, one_line, put_ground,
                     random_edit, read_ground, replay, run_check, settle, stored)
 from mesh_oracle import obj, rectangle
-from tap import HANG_S, Failure, Skip, case, check, equal, rng, run, test
+from tap import ALL, HANG_S, Failure, Skip, case, check, equal, rng, run, test
 
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 NUMBERS = iter(range(1000))
-FLIPS = 60 if SLOW == 1 else 20
+FLIPS = 20 if SLOW > 1 else 60 if ALL else 25
 
 
 def fresh():

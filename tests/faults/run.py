@@ -2,7 +2,8 @@
 
   python3 tests/faults/run.py                    all of it (make torture)
   python3 tests/faults/run.py --from 1 --to 5000 the failed allocations 1 to 5000 of the session
-  python3 tests/faults/run.py --short            every so-and-so-manyth place (make test)
+  python3 tests/faults/run.py --short            every so-and-so-manyth place (make test-all)
+  python3 tests/faults/run.py --short --turns 3  of these, each fault for a third of the steps (make test)
   --only WORD   faults whose name begins so       --step WORD   one step of the session
 
 The session: start on a store, write every kind of content, ask every kind of question, subscribe,
@@ -620,8 +621,12 @@ class Run:
         counts["right"] += 1
 
     def is_turn(self, step, fault):
-        """Before accept the daemon knows of no step: in the short form each fails for every fourth."""
-        return not self.options.short or fault.kind != ACCEPT or step % 4 == KERNEL_FAULTS.index(fault) % 4
+        """Memory fails in each step, the kernel in every so manyth; with --short in every fourth before
+        accept, where the daemon knows of no step."""
+        if fault is MEMORY_FAULT:
+            return True
+        turns = self.options.turns * (4 if self.options.short and fault.kind == ACCEPT else 1)
+        return step % turns == KERNEL_FAULTS.index(fault) % turns
 
     def all(self):
         self.fill()
@@ -662,9 +667,10 @@ def arguments():
     parser.add_argument("--only", default="")
     parser.add_argument("--step", default="")
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--turns", type=int, default=1)
     options = parser.parse_args()
     if options.short:
-        options.every, options.start_every = 37, 211
+        options.every, options.start_every = 37 * options.turns, 211 * options.turns
     return options
 
 
