@@ -66,7 +66,7 @@ def first_of_log(server):
 def come_back(server, node, other, ground, known, random, what):
     """(the last revision, seconds until it was ready, its counters)"""
     acknowledged = known
-    tail = send(other, ground, random, f"tail-{node.name}-", None, 0.02)
+    tail = send(other, ground, random, f"tail-{node.name}-", None, 0.04)
     for sender in tail:
         sender.start()
     start = time.monotonic()

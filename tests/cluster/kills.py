@@ -91,8 +91,11 @@ def rounds(fault, count, pair, nodes, ground, known, random):
     times = []
     for number in range(count):
         name = f"{fault} {number}"
+        if pair.standby is None:
+            pair.add_standby()
         senders = [Sender(node, ground.copy(), random.random(), f"{fault}-{number}-{node.name}{i}",
-                          pause_s=0.01) for node in nodes for i in range(2)]
+                          pause_s=0.05 if IS_SHORT and fault == "pause" else 0.01)
+                   for node in nodes for i in range(2)]
         now = Round(pair, nodes, senders, random, name)
         try:
             now.begin()
@@ -108,8 +111,6 @@ def rounds(fault, count, pair, nodes, ground, known, random):
         same_order(nodes, before, known, sent, name)
         edits += len(sent)
         times.append(took)
-        if pair.standby is None:
-            pair.add_standby()
     return known, edits, cut, times
 
 

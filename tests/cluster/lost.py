@@ -58,6 +58,8 @@ def take_over(pair, name, known, last):
 def one_round(pair, nodes, ground, known, random, number):
     """(the last revision, how many were lost)"""
     name = f"lost-{number}"
+    if pair.standby is None:
+        pair.add_standby()
     pair.primary.reload(synchronous_standby_names="''")
     wait_until(lambda: pair.primary.sql("SHOW synchronous_standby_names") in ([[""]], []),
                f"{name}: no standby is waited for")
@@ -83,7 +85,6 @@ def one_round(pair, nodes, ground, known, random, number):
                     f"{name}: resync at {node.name}")
         stream.close()
     known = settle(nodes, ground, kept, send(nodes, ground, random, name + "-after", EDITS), name, random)
-    pair.add_standby()
     return known, last - kept
 
 

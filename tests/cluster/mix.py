@@ -57,7 +57,7 @@ class Seen:
 class Reader(threading.Thread):
     """Random tiles of one node, until it is told to stop."""
 
-    def __init__(self, node, seen, seed, pause_s=0.004):
+    def __init__(self, node, seen, seed, pause_s=0.012 if IS_SHORT else 0.004):
         super().__init__(daemon=True)
         self.node, self.port, self.seen, self.pause_s = node.name, node.port, seen, pause_s
         self.random, self.is_over, self.error = random_module.Random(seed), threading.Event(), None
