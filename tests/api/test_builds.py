@@ -10,6 +10,7 @@ from mesh_oracle import put_mesh
 from tap import HANG_S, check, equal, run, test
 
 SIDE = 360
+EDITED_SIDE = 240  # enough to be seen: here is no share that must have risen far
 daemon = Daemon()
 
 
@@ -39,10 +40,11 @@ def metric(name):
 
 
 def until_none():
-    deadline = time.monotonic() + HANG_S
-    while builds() and time.monotonic() < deadline:
+    deadline, left = time.monotonic() + HANG_S, None
+    while left != ([], 0) and time.monotonic() < deadline:
+        left = builds(), metric("kota_mesh_builds")
         time.sleep(0.005)
-    equal((builds(), metric("kota_mesh_builds")), ([], 0), "builds that are left")
+    equal(left, ([], 0), "builds that are left")
 
 
 def start(path, query="", method="PUT", body=LARGE):
@@ -95,13 +97,19 @@ def rises(seen, kind, polygons, name):
 def _():
     put_locale(daemon, "hills")
     equal(builds(), [], "before")
-    status, seen = watched(start("/v1/locales/hills/layers/mesh"))
-    equal(status, 201, "the upload")
-    rises(seen, "upload", 2 * SIDE * SIDE, "hills")
-    check(any(one["polygons"] is None for one, _ in seen), "it is never decoded")
-    check(max(one["done"] for one, _ in seen) > 0.7, f"the most: {seen[-1]}")
-    check(any(number == 1 for _, number in seen), "kota_mesh_builds")
-    until_none()
+    whole = []
+    for turn in range(20):  # a busy machine does not let this one look at each moment
+        status, seen = watched(start("/v1/locales/hills/layers/mesh"))
+        equal(status, 200 if turn else 201, "the upload")
+        rises(seen, "upload", 2 * SIDE * SIDE, "hills")
+        until_none()
+        whole += seen
+        if any(one["polygons"] is None for one, _ in whole) and \
+                max(one["done"] for one, _ in whole) > 0.7:
+            break
+    check(any(one["polygons"] is None for one, _ in whole), "it is never decoded")
+    check(max(one["done"] for one, _ in whole) > 0.7, f"the most: {whole[-1]}")
+    check(any(number == 1 for _, number in whole), "kota_mesh_builds")
 
 
 @test("on a planet, too")
@@ -170,7 +178,7 @@ def _():
 def third_removed(name, failed):
     """By edits of 9,000 polygons."""
     connection = connection_to(daemon.port, timeout=HANG_S)
-    for i in range(0, 2 * SIDE * SIDE // 3, 9000):
+    for i in range(0, 2 * EDITED_SIDE ** 2 // 3, 9000):
         connection.request("POST", f"/v1/locales/{name}/layers/mesh/polygons",
                            json.dumps({"remove": list(range(i, i + 9000))}),
                            {"Content-Type": "application/json"})
@@ -183,13 +191,13 @@ def third_removed(name, failed):
 @test("an edit that makes the whole tree again is listed, and a rebuild in the background")
 def _():
     put_locale(daemon, "edited")
-    put_mesh(daemon, "edited", LARGE)
+    put_mesh(daemon, "edited", hills(EDITED_SIDE))
     far = b"v 0 0 0\nv 90000 0 0\nv 0 90000 0\nf 1 2 3\n"
     status, seen = watched(start("/v1/locales/edited/layers/mesh/polygons", method="POST",
                                  body=far))
     equal(status, 200, "the edit")
-    rises([pair for pair in seen if pair[0]["kind"] == "edit"], "edit", 2 * SIDE * SIDE + 1,
-          "edited")
+    rises([pair for pair in seen if pair[0]["kind"] == "edit"], "edit",
+          2 * EDITED_SIDE ** 2 + 1, "edited")
     until_none()
     before, seen, failed = metric("kota_mesh_rebuilds_total"), [], []
     thread = threading.Thread(target=third_removed, args=("edited", failed))
@@ -198,7 +206,7 @@ def _():
     while thread.is_alive() or builds() or metric("kota_mesh_rebuilds_total") == before:
         check(time.monotonic() < deadline, "no tree is rebuilt")
         seen += builds()
-        time.sleep(0.005)
+        time.sleep(0.001)
     thread.join()
     equal(failed, [], "edits that failed")
     check(any(one["kind"] == "rebuild" and one["done"] > 0 for one in seen),
