@@ -6,16 +6,11 @@
 
 #include <stdlib.h>
 
-struct builder {
-    const struct heightfield_spec *spec;
-    const float *samples;
-};
-
-static struct vec3 vertex(const struct builder *b, uint32_t c, uint32_t r)
+static struct vec3 vertex(const struct brute_field *b, uint32_t c, uint32_t r)
 {
-    return (struct vec3){b->spec->origin_x_m + c * b->spec->spacing_x_m,
-                         b->spec->origin_y_m + r * b->spec->spacing_y_m,
-                         (double)b->samples[(size_t)r * b->spec->cols + c]};
+    return (struct vec3){b->spec.origin_x_m + c * b->spec.spacing_x_m,
+                         b->spec.origin_y_m + r * b->spec.spacing_y_m,
+                         (double)b->samples[(size_t)r * b->spec.cols + c]};
 }
 
 static bool is_main(const struct heightfield_spec *spec, uint32_t c, uint32_t r)
@@ -31,10 +26,10 @@ static const int corner_table[2][2][3][2] = {
     {{{1, 0}, {1, 1}, {0, 0}}, {{0, 1}, {0, 0}, {1, 1}}}, /* main */
 };
 
-static bool make(const struct builder *b, uint32_t c, uint32_t r, int number,
+static bool make(const struct brute_field *b, uint32_t c, uint32_t r, int number,
                  struct brute_triangle *out)
 {
-    const int(*corner)[2] = corner_table[is_main(b->spec, c, r)][number];
+    const int(*corner)[2] = corner_table[is_main(&b->spec, c, r)][number];
 
     *out = (struct brute_triangle){.cell = {c, r}, .number = number};
     for (int i = 0; i < 3; i++) {
@@ -50,11 +45,11 @@ static bool same_xy(struct vec3 a, struct vec3 b)
     return a.x == b.x && a.y == b.y;
 }
 
-/* Does some other triangle hold both ends of the edge opposite to vertex i? */
-static bool has_neighbour(const struct builder *b, const struct brute_triangle *t, int i)
+/* Does some other triangle hold both ends of the edge opposite to vertex i? Else it is a border. */
+static bool has_neighbour(const struct brute_field *b, const struct brute_triangle *t, int i)
 {
     struct vec3 p = t->v[(i + 1) % 3], q = t->v[(i + 2) % 3];
-    uint32_t cols = b->spec->cols - 1, rows = b->spec->rows - 1;
+    uint32_t cols = b->spec.cols - 1, rows = b->spec.rows - 1;
 
     for (int dr = -1; dr <= 1; dr++)
         for (int dc = -1; dc <= 1; dc++)
@@ -77,24 +72,15 @@ static bool has_neighbour(const struct builder *b, const struct brute_triangle *
 void brute_field_init(struct brute_field *brute, const struct heightfield_spec *spec,
                       const float *samples)
 {
-    struct builder b = {spec, samples};
-
-    brute->count = 0;
+    *brute = (struct brute_field){.spec = *spec, .samples = samples};
     brute->triangles =
         malloc(2 * (size_t)(spec->cols - 1) * (spec->rows - 1) * sizeof *brute->triangles);
     if (brute->triangles == NULL)
         abort();
     for (uint32_t r = 0; r + 1 < spec->rows; r++)
         for (uint32_t c = 0; c + 1 < spec->cols; c++)
-            for (int number = 0; number < 2; number++) {
-                struct brute_triangle *t = &brute->triangles[brute->count];
-
-                if (!make(&b, c, r, number, t))
-                    continue;
-                for (int i = 0; i < 3; i++)
-                    t->is_border[i] = !has_neighbour(&b, t, i);
-                brute->count++;
-            }
+            for (int number = 0; number < 2; number++)
+                brute->count += make(brute, c, r, number, &brute->triangles[brute->count]);
 }
 
 void brute_field_finish(struct brute_field *brute)
@@ -102,9 +88,9 @@ void brute_field_finish(struct brute_field *brute)
     free(brute->triangles);
 }
 
-/* Möller-Trumbore; weights[i] belongs to vertex i. False when parallel. */
-static bool intersect(const struct brute_triangle *tri, const struct ray *ray, double *t,
-                      double weights[3])
+/* Möller-Trumbore; weights[i] belongs to vertex i. False when parallel, or clearly outside. */
+static bool intersect(const struct brute_triangle *tri, const struct ray *ray, double tolerance,
+                      double *t, double weights[3])
 {
     struct vec3 e1 = vec3_sub(tri->v[1], tri->v[0]), e2 = vec3_sub(tri->v[2], tri->v[0]);
     struct vec3 p = vec3_cross(ray->direction, e2);
@@ -113,9 +99,12 @@ static bool intersect(const struct brute_triangle *tri, const struct ray *ray, d
     if (det == 0)
         return false;
     struct vec3 s = vec3_sub(ray->origin, tri->v[0]);
-    struct vec3 q = vec3_cross(s, e1);
 
     weights[1] = vec3_dot(s, p) / det;
+    if (weights[1] < -2 * tolerance || weights[1] > 1 + 4 * tolerance)
+        return false;
+    struct vec3 q = vec3_cross(s, e1);
+
     weights[2] = vec3_dot(ray->direction, q) / det;
     weights[0] = 1 - weights[1] - weights[2];
     *t = vec3_dot(e2, q) / det;
@@ -131,7 +120,7 @@ struct brute_hit brute_field_ray(const struct brute_field *brute, const struct r
         const struct brute_triangle *tri = &brute->triangles[n];
         double t, w[3], least;
 
-        if (!intersect(tri, ray, &t, w) || t < 0 || t > ray->t_max)
+        if (!intersect(tri, ray, tolerance, &t, w) || t < 0 || t > ray->t_max)
             continue;
         least = fmin(w[0], fmin(w[1], w[2]));
         if (least >= -tolerance && t < hit.t_loose)
@@ -140,7 +129,7 @@ struct brute_hit brute_field_ray(const struct brute_field *brute, const struct r
             hit.t = t;
             hit.near_border = false;
             for (int i = 0; i < 3; i++)
-                hit.near_border |= tri->is_border[i] && w[i] <= tolerance;
+                hit.near_border |= w[i] <= tolerance && !has_neighbour(brute, tri, i);
         }
     }
     return hit;

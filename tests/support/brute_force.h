@@ -7,20 +7,20 @@
 
 #include "terrain/field_ray/ray.h"
 
-/* A triangle is missing beyond the edge opposite to vertex i when is_border[i]. */
 struct brute_triangle {
     struct vec3 v[3];
     uint32_t cell[2];
     int number;
-    bool is_border[3];
 };
 
 struct brute_field {
+    struct heightfield_spec spec;
+    const float *samples;
     struct brute_triangle *triangles;
     size_t count;
 };
 
-/* From samples[rows][cols]; aborts without memory. */
+/* From samples[rows][cols], which it borrows; aborts without memory. */
 void brute_field_init(struct brute_field *brute, const struct heightfield_spec *spec,
                       const float *samples);
 void brute_field_finish(struct brute_field *brute);

@@ -28,9 +28,7 @@ struct vec3 oracle_direction(struct random *random)
 
 static struct vec3 corner(const struct polygon_soup *soup, size_t polygon, uint32_t i)
 {
-    uint32_t count = soup->starts[polygon + 1] - soup->starts[polygon];
-
-    return soup->vertices[soup->corners[soup->starts[polygon] + i % count]];
+    return soup->vertices[soup->corners[soup->starts[polygon] + i]];
 }
 
 static struct vec3 normal_of(const struct polygon_soup *soup, size_t polygon)
@@ -44,20 +42,25 @@ static struct vec3 normal_of(const struct polygon_soup *soup, size_t polygon)
     return sum;
 }
 
-/* How deep the line through the point is inside the polygon seen along up; negative: outside. */
+/*
+ * How deep the line through the point is inside the polygon seen along up; below -tolerance when it
+ * is farther outside than that.
+ */
 static double depth_in(const struct polygon_soup *soup, size_t polygon, struct vec3 up,
-                       struct vec3 point, double side)
+                       struct vec3 point, double side, double tolerance)
 {
-    uint32_t count = soup->starts[polygon + 1] - soup->starts[polygon];
+    const uint32_t first = soup->starts[polygon], end = soup->starts[polygon + 1];
+    struct vec3 a = soup->vertices[soup->corners[end - 1]];
     double depth = INFINITY;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct vec3 a = corner(soup, polygon, i), b = corner(soup, polygon, i + 1);
+    for (uint32_t i = first; i < end && depth >= -tolerance; i++) {
+        struct vec3 b = soup->vertices[soup->corners[i]];
         struct vec3 inward = vec3_scale(vec3_cross(up, vec3_sub(b, a)), side);
         double length = vec3_length(inward);
 
         if (length > 0)
             depth = fmin(depth, vec3_dot(inward, vec3_sub(point, a)) / length);
+        a = b;
     }
     return depth;
 }
@@ -73,7 +76,7 @@ uint32_t oracle_column(const struct polygon_soup *soup, struct vec3 up, struct v
 
         if (!(fabs(rise) > 1e-6 * vec3_length(n)))
             continue;
-        double depth = depth_in(soup, i, up, point, rise > 0 ? 1 : -1);
+        double depth = depth_in(soup, i, up, point, rise > 0 ? 1 : -1, tolerance);
 
         if (depth < -tolerance)
             continue;
@@ -89,20 +92,33 @@ uint32_t oracle_column(const struct polygon_soup *soup, struct vec3 up, struct v
 
 /* ---- rays ----------------------------------------------------------------------------------- */
 
-/* t of one triangle grown by a barycentric amount, INFINITY when it is missed. */
-static double triangle_t(const struct ray *ray, struct vec3 a, struct vec3 b, struct vec3 c,
-                         double grow)
+/* Where a ray meets the plane of a triangle, with the barycentric weights of b and c. */
+struct meeting {
+    double t, u, v;
+};
+
+/* Is it in the triangle, grown by a barycentric amount? */
+static bool is_within(const struct meeting *at, double grow)
+{
+    return at->u >= -grow && at->v >= -grow && at->u + at->v <= 1 + grow;
+}
+
+/* False: outside of the ray's length, edge-on, or outside of the grown triangle. */
+static bool meet(const struct ray *ray, struct vec3 a, struct vec3 b, struct vec3 c, double grow,
+                 struct meeting *at)
 {
     struct vec3 e1 = vec3_sub(b, a), e2 = vec3_sub(c, a), p = vec3_cross(ray->direction, e2);
     double det = vec3_dot(e1, p);
-    struct vec3 s = vec3_sub(ray->origin, a), q = vec3_cross(s, e1);
-    double u = vec3_dot(s, p) / det, v = vec3_dot(ray->direction, q) / det;
-    double t = vec3_dot(e2, q) / det;
+    struct vec3 s = vec3_sub(ray->origin, a);
 
-    if (det == 0 || !(u >= -grow && v >= -grow && u + v <= 1 + grow) ||
-        !(t >= 0 && t <= ray->t_max))
-        return INFINITY;
-    return t;
+    at->u = vec3_dot(s, p) / det;
+    if (det == 0 || !(at->u >= -grow && at->u <= 1 + 2 * grow))
+        return false;
+    struct vec3 q = vec3_cross(s, e1);
+
+    at->v = vec3_dot(ray->direction, q) / det;
+    at->t = vec3_dot(e2, q) / det;
+    return is_within(at, grow) && at->t >= 0 && at->t <= ray->t_max;
 }
 
 struct oracle_hit oracle_ray(const struct polygon_soup *soup, const struct ray *ray,
@@ -112,17 +128,23 @@ struct oracle_hit oracle_ray(const struct polygon_soup *soup, const struct ray *
 
     for (size_t i = 0; i < soup->polygon_count; i++) {
         uint32_t count = soup->starts[i + 1] - soup->starts[i];
-        struct vec3 n = vec3_unit(normal_of(soup, i));
-        struct vec3 a = corner(soup, i, 0);
-        bool is_edge_on = fabs(vec3_dot(n, ray->direction)) < 1e-6 * vec3_length(ray->direction);
+        struct vec3 a = corner(soup, i, 0), b = corner(soup, i, 1);
 
-        for (uint32_t k = 1; k + 1 < count; k++) {
-            struct vec3 b = corner(soup, i, k), c = corner(soup, i, k + 1);
+        for (uint32_t k = 2; k < count; k++) {
+            struct vec3 c = corner(soup, i, k);
+            struct meeting at;
 
-            hit.t = fmin(hit.t, triangle_t(ray, a, b, c, 0));
-            hit.t_loose = fmin(hit.t_loose, triangle_t(ray, a, b, c, tolerance));
-            if (!is_edge_on)
-                hit.t_tight = fmin(hit.t_tight, triangle_t(ray, a, b, c, -tolerance));
+            if (meet(ray, a, b, c, tolerance, &at)) {
+                double side = vec3_dot(vec3_unit(normal_of(soup, i)), ray->direction);
+                bool is_edge_on = fabs(side) < 1e-6 * vec3_length(ray->direction);
+
+                hit.t_loose = fmin(hit.t_loose, at.t);
+                if (is_within(&at, 0))
+                    hit.t = fmin(hit.t, at.t);
+                if (is_within(&at, -tolerance) && !is_edge_on)
+                    hit.t_tight = fmin(hit.t_tight, at.t);
+            }
+            b = c;
         }
     }
     return hit;
