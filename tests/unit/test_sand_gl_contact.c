@@ -1,6 +1,6 @@
 /*
  * The physics of test_sand_contact.c once more, on the OpenGL engine: the same tests, compiled with
- * another sand_make; one incline and less time of the collisions in make test. KOTA_TEST_GPU takes
+ * another sand_make; one case of each and less time in make test. KOTA_TEST_GPU takes
  * another device than Mesa's software renderer.
  */
 #include "support/long_form.h"

@@ -22,7 +22,7 @@ enum { LOCALES = 2, STEPS = 30 };
 
 static unsigned rounds(void)
 {
-    return long_form(100, 30);
+    return long_form(100, 10);
 }
 
 /* What the store should hold: locale i is "a" or "b" with a layer "ground", "b" with a mesh. */
@@ -409,7 +409,7 @@ static void a_cut_while_the_database_is_made_leaves_none_or_a_whole_one(void **s
     char folder[256];
 
     (void)state;
-    for (uint64_t round = 0; round < 60; round++) {
+    for (uint64_t round = 0; round < 60; round += long_form(1, 4)) {
         struct store_options options = {.directory = folder, .vfs = FAULT_VFS};
         struct store *store;
         struct loaded *loaded;
