@@ -175,7 +175,7 @@ awk '!/^#/ && NF { print $1, $2 }' tests/programs.list | while read -r name belo
     *) echo "tests/programs.list: $name belongs to '$belongs', not to test, all or both" ;;
     esac
 done | check "tests/programs.list names programs that exist"
-long_form='^from tap import .*(ALL|rest)(,|$)|KOTA_TEST_ALL|long_form\.h|(inspect|replica)\.mjs|^import test_web'
+long_form='^from tap import .*(ALL|rest)(,|$)|KOTA_TEST_ALL|long_form\.h|(inspect|replica)\.mjs'
 {
     grep -lE "$long_form" tests/api/test_*.py tests/unit/test_*.c | sed 's|.*/||; s|\.c$||'
     awk '$2 == "both" { print $1 }' tests/programs.list

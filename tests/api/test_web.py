@@ -1,5 +1,5 @@
-"""The inspector in a browser: runs tests/web/inspect.mjs, which prints TAP itself. The parts that draw
-in three dimensions are test_web_3d.py.
+"""The inspector in a browser: runs tests/web/inspect.mjs, which prints TAP itself. The long forms of the
+parts that draw in three dimensions are test_web_3d.py.
 
 Needs Chromium, Node and playwright-core (deploy/install-deps.sh test); skipped without, with the
 reason. Sanitizer builds are skipped: every call that the page makes has tests of its own there.
@@ -34,4 +34,5 @@ if reason:
     print(f"1..0 # SKIP {reason}")
     sys.exit(0)
 os.chdir(ROOT)
-os.execvp("node", ["node", os.path.join("tests", "web", "inspect.mjs"), *(sys.argv[1:] or ["pages"])])
+groups = sys.argv[1:] or (["pages"] if os.environ.get("KOTA_TEST_ALL") else ["pages", "3d"])
+os.execvp("node", ["node", os.path.join("tests", "web", "inspect.mjs"), *groups])

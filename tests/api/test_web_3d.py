@@ -1,4 +1,4 @@
-"""The inspector's 3D view in a browser: the other parts of tests/web/inspect.mjs, as test_web.py."""
+"""The long forms of the inspector's 3D view in a browser, run as test_web.py runs its parts."""
 import sys
 
 sys.argv[1:] = sys.argv[1:] or ["3d"]

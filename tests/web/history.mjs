@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { putBeach } from "./live.mjs";
-import { until, visit } from "./support.mjs";
+import { until } from "./support.mjs";
 
 const tokens = { alice: "alice-0123456789abcdef0123456789abc",
   bob: "bob-0123456789abcdef0123456789abcde" };
@@ -56,7 +56,7 @@ async function ofPlace(page, daemon, check) {
   check.equal((await daemon.kota.get("/v1/locales/beach")).json.revision, 5, "nothing changes");
 }
 
-async function undoOfAuthor(page, daemon, check, before) {
+async function undoOfAuthor(page, daemon, check) {
   await page.fill("#history-author", "alice");
   await page.fill("#history-since", "2");
   await page.press("#history-since", "Tab");
@@ -77,7 +77,7 @@ async function undoOfAuthor(page, daemon, check, before) {
   await check.shot(page, "history");
 }
 
-async function undoOfOne(page, daemon, check, before) {
+async function undoOfOne(page, daemon, check) {
   await page.fill("#history-author", "");
   await page.fill("#history-since", "");
   await page.click("#history-everywhere");
@@ -93,8 +93,10 @@ async function undoOfOne(page, daemon, check, before) {
     "with what others did on its samples, if that is chosen");
 }
 
-/** @param {any} page @param {any} daemon @param {any} check */
-export async function run(page, daemon, check) {
+const places = [[10, 10], [12, 10], [60, 60]];
+let before = []; // their heights
+
+export async function begin(daemon) {
   const set = (name, rect, height, note) => {
     daemon.kota.token = tokens[name];
     return daemon.kota.edit("beach", { rect, heights: Array(rect[2] * rect[3]).fill(height) },
@@ -102,16 +104,19 @@ export async function run(page, daemon, check) {
   };
   daemon.kota.token = tokens.alice;
   await putBeach(daemon.kota);
-  const before = [await sample(daemon, 10, 10), await sample(daemon, 12, 10),
-    await sample(daemon, 60, 60)];
+  before = await Promise.all(places.map((place) => sample(daemon, ...place)));
   await set("alice", [10, 10, 4, 4], 20, "a tower");
   await set("bob", [12, 10, 4, 4], 30);
   await set("alice", [60, 60, 2, 2], 5);
-  await visit(page, `${daemon.url}/#beach`);
+  return "#beach";
+}
+
+/** @param {any} page @param {any} daemon @param {any} check */
+export async function run(page, daemon, check) {
   await page.waitForFunction(() => document.getElementById("feed").textContent === "live");
   page.once("dialog", (dialog) => dialog.accept(tokens.bob));
   await page.click("#token");
   await ofPlace(page, daemon, check);
-  await undoOfAuthor(page, daemon, check, before);
-  await undoOfOne(page, daemon, check, before);
+  await undoOfAuthor(page, daemon, check);
+  await undoOfOne(page, daemon, check);
 }

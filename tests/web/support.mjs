@@ -76,7 +76,7 @@ export function chromiumPath() {
  * @param {string} folder to make
  * @param {number} [side] samples of a heightfield's side
  */
-export async function makeWorld(folder, side = 512) {
+export async function makeWorld(folder, side = 256) {
   await promisify(execFile)(join(binaries, "kota-worldgen"),
     ["demo", folder, "--size", String(side), "--threads", "2"]);
 }
@@ -138,6 +138,9 @@ const swiftshader = ["--disable-gpu", "--use-angle=swiftshader", "--enable-unsaf
 /** WebGL by the machine's own OpenGL: a GPU, else Mesa's llvmpipe. */
 export const ownGl = ["--use-angle=gl-egl", "--ignore-gpu-blocklist"];
 
+/** The viewport of a page that asks for no other. */
+export const desktop = { width: 1280, height: 800 };
+
 /** Chromium with software WebGL, or another. @param {any} chromium Playwright's */
 export function openBrowser(chromium, gl = swiftshader) {
   return chromium.launch({ executablePath: chromiumPath(), headless: true, args: [...flags, ...gl],
@@ -151,7 +154,7 @@ export function openBrowser(chromium, gl = swiftshader) {
  *   in the page ahead of its own scripts
  */
 export async function openPage(browser, url, check, { ready = true, before, ...options } = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const context = await browser.newContext({ viewport: desktop, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(limitMs);
   if (process.env.KOTA_TEST_SLOW_PAGE)
@@ -182,12 +185,20 @@ export async function visit(page, url) {
   await isReady(page);
 }
 
+/** Another locale in the page as it is: shaders are not compiled again. It may be new. */
+export function go(page, locale) {
+  return page.evaluate(async (id) => {
+    location.hash = id;
+    await (await import("/web/main.js")).openWorld();
+  }, locale);
+}
+
 /** For cases that are not about shadows: where the processor draws, these take most of a frame. */
-export function withoutShadows(page) {
-  return page.evaluate(async () => {
+export function setShadows(page, isOn) {
+  return page.evaluate(async (shadows) => {
     const { state } = await import("/web/state.js");
-    state.set("layersShown", { ...state.layersShown, shadows: false });
-  });
+    state.set("layersShown", { ...state.layersShown, shadows });
+  }, isOn);
 }
 
 // ---- results ------------------------------------------------------------------------------------
@@ -215,8 +226,10 @@ export function makeCheck() {
   check.skip = (sentence, why) =>
     console.log(`ok ${++count} - ${part}: ${sentence} # SKIP ${why}`);
   check.note = (text) => console.log(`# ${text}`);
+  check.isPictured = true; // are pictures kept?
   /** A picture of the page, or of what options name, as an artefact: {pictures}/NAME.png. */
   check.shot = async (page, name, options = {}) => {
+    if (!check.isPictured) return;
     mkdirSync(pictures, { recursive: true });
     await page.screenshot({ path: join(pictures, `${name}.png`), ...options });
   };

@@ -2,10 +2,10 @@
  * Bodies thrown with the mouse: a ball from above on the map, and from the eye in the 3D view, where it is
  * drawn while it lies in the sand; a crater where nobody looks. By the reference solver.
  */
-import { daemonArgs, putBeach } from "./live.mjs";
+import { begin, daemonArgs } from "./live.mjs";
 import { hangMs, pause, until, visit } from "./support.mjs";
 
-export { daemonArgs };
+export { begin, daemonArgs };
 
 const ask = (page, name, argument) =>
   page.evaluate(([n, a]) => window.kotaTerrain[n](a), [name, argument]);
@@ -25,8 +25,7 @@ async function putSlope(kota) {
     { body: heights, type: "application/vnd.kota.f32" });
 }
 
-async function begin(page, daemon, id) {
-  await visit(page, `${daemon.url}/#${id}`);
+async function ready(page) {
   await page.waitForFunction(() => document.getElementById("feed").textContent === "live");
   await page.click("#tab-sand");
   await page.waitForFunction(() => document.getElementById("throw-what").options.length > 0);
@@ -144,18 +143,18 @@ async function farAway(page, daemon, check) {
 
 /** @param {any} page @param {any} daemon @param {any} check */
 export async function run(page, daemon, check) {
-  await putBeach(daemon.kota);
-  await begin(page, daemon, "beach");
+  await ready(page);
   await onTheMap(page, daemon, check);
 }
 
 /** @param {any} page @param {any} daemon @param {any} check */
 export async function rest(page, daemon, check) {
-  await putBeach(daemon.kota);
-  await begin(page, daemon, "beach");
+  await page.setViewportSize({ width: 800, height: 400 }); // where the processor draws, pixels are time
+  await ready(page);
   await written(page, daemon, check, await inTheView(page, daemon, check));
   await putSlope(daemon.kota);
-  await begin(page, daemon, "slope");
+  await visit(page, `${daemon.url}/#slope`);
+  await ready(page);
   await page.click("#view-3d");
   await page.waitForFunction(() => window.kotaTerrain);
   await ask(page, "ready");
