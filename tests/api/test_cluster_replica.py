@@ -21,7 +21,7 @@ import kota  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("KOTA_BIN_DIR", "build/release"))
 LIBRARY = os.path.join(BUILD, "lib", "libkota-ground.so.0")
-SIDE, PLACES, CUTS = 64, 30, 400 if ALL else 40
+SIDE, PLACES, CUTS = 64, 30, 400 if ALL else 20
 
 
 @test("a replica that is cut off and led to the other node answers each revision as it was, and catches up")

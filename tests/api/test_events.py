@@ -324,7 +324,7 @@ def _():
     check('kota_streams_ended_total{reason="behind"} ' in metrics, "metrics")
 
 
-@test("a silent reader holds no snapshot, and 200 changes leave no memory behind")
+@test("a silent reader holds no snapshot, and 100 changes leave no memory behind")
 def _():
     side = 513
     big = Terrain(side, side, [[0.5] * side] * side)
@@ -335,9 +335,9 @@ def _():
         for _ in range(times):
             daemon.ok("PUT", layer, body, media=F32)
     with Stream(daemon.port, at("large")), Stream(daemon.port, "/v1/events"):
-        put(80)  # the last 64 revisions are held
+        put(70)  # the last 64 revisions are held
         before = daemon.memory_kib()
-        put(200)
+        put(100)
         check(daemon.memory_kib() < before + 32 * 1024 * SLOW,
               f"{before} KiB became {daemon.memory_kib()} KiB")
         until(lambda: daemon.ok("GET", "/v1/stats")["world"]["snapshots_retired"] == 0,

@@ -16,9 +16,9 @@ from daemon import SLOW, Daemon, connection_to
 from fields import Terrain
 from metrics import scrape
 from proxies import Front
-from tap import HANG_S, check, equal, run, test
+from tap import ALL, HANG_S, check, equal, run, test
 
-RELOADS, RESTARTS = 100, 20 if SLOW == 1 else 4
+RELOADS, RESTARTS = 100 if ALL else 40, 4 if SLOW > 1 else 20 if ALL else 6
 RATE, CLIENTS = 500, 10
 SIDE = 64
 FIELD = Terrain(SIDE, SIDE, [[float(c + SIDE * r) for c in range(SIDE)] for r in range(SIDE)])
@@ -118,7 +118,7 @@ def under_load(work):
                 replica.daemon.kill()
     print(f"# {asked} requests, {asked / seconds:.0f} a second")
     equal(wrong[:5], [], f"{len(wrong)} failed requests of {asked}")
-    check(asked >= 500, f"only {asked} requests")
+    check(asked >= 300, f"only {asked} requests")
 
 
 def drive(front, replicas, work):
