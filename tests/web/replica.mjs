@@ -159,17 +159,18 @@ async function equal(kota, ground, count) {
 // ---- the tests ----------------------------------------------------------------------------------
 
 const folder = await mkdtemp(join(tmpdir(), "kota-replica-"));
-const args = ["--data", join(folder, "data")];
+// a bounded replica hears by a comment of silence that a change was none of its own
+const args = ["--data", join(folder, "data"), "--stream-silence-ms", "300"];
 let daemon = await startDaemon(args);
 
 test("answers are the daemon's after edits, edits of polygons and moves", async () => {
-  const { kota } = daemon, rounds = isLong ? 40 : 6, changes = isLong ? 25 : 8;
+  const { kota } = daemon, rounds = isLong ? 40 : 4, changes = isLong ? 25 : 8;
   for (const id of ["hills", "town", "leaning"]) {
     const ground = await kota.replica(id);
-    await equal(kota, ground, 500);
+    await equal(kota, ground, isLong ? 500 : 300);
     for (let round = 0; round < rounds; round++) {
       for (let i = 0; i < changes; i++) await change(kota, id);
-      await equal(kota, ground, isLong ? 2000 : 500);
+      await equal(kota, ground, isLong ? 2000 : 300);
     }
     assert.ok(ground.staleness < 600);
     ground.close();

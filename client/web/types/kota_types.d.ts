@@ -138,7 +138,7 @@ export type LayerOptions = {
     /**
      * the file's own upward axis
      */
-    up?: "y" | "z" | undefined;
+    up?: "z" | "y" | undefined;
     /**
      * metres a unit of the file
      */
@@ -212,7 +212,7 @@ export type Manifest = {
         rotation?: number[];
     } | undefined;
     open_sky?: boolean | undefined;
-    triangulation?: "main" | "anti" | "alternating" | undefined;
+    triangulation?: "anti" | "main" | "alternating" | undefined;
     geo?: {
         lat: number;
         lng: number;
