@@ -285,7 +285,7 @@ static struct mesh_options random_options(struct random *random)
 static void vertical_queries_agree_with_brute_force(void **state)
 {
     enum { QUERIES = 1000 };
-    unsigned soups = long_form(500, 150);
+    unsigned soups = long_form(500, 100);
     struct doubts doubts = {0, 0};
 
     (void)state;

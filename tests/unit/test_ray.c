@@ -154,8 +154,8 @@ static void random_rays_agree_with_brute_force(void **state)
 static void rays_over_tiles_and_seams_agree_with_brute_force(void **state)
 {
     (void)state;
-    agree_on_size(1025, 700, long_form(500, 20), long_form(250, 10), 7);
-    agree_on_size(11, 700, long_form(20000, 2000), long_form(250, 100), 8);
+    agree_on_size(1025, 700, long_form(500, 12), long_form(250, 12), 7);
+    agree_on_size(11, 700, long_form(20000, 1200), long_form(250, 100), 8);
 }
 
 static double aim_z(const struct heightfield *field, double x, double y)
