@@ -126,7 +126,7 @@ def _():
 @test("the same by OpenGL")
 def _():
     try:
-        gl = start("--gpu", "software", *RESTING, "--patch-active-max-ms", "2000")
+        gl = start("--gpu", "software", *RESTING, "--patch-active-max-ms", "800")
     except Failure as failure:
         raise Skip(f"no daemon with --gpu software: {str(failure)[:200]}") from None
     with gl:

@@ -16,7 +16,7 @@ from daemon import F32, Daemon, check, equal
 from ground import CUT, Client
 from tap import ALL, HANG_S, rng, run, test
 
-ROUNDS, MOST = (3, 334) if ALL else (2, 60)
+ROUNDS, MOST = (3, 334) if ALL else (2, 40)
 CLIENTS, GRID, APART = 20, 40, 8
 SIDE = GRID * APART + 1
 BALL = {"radius": 0.45, "mass": 1000, "velocity": [0, 0, -6]}  # four fine granules across
@@ -24,7 +24,7 @@ BALL = {"radius": 0.45, "mass": 1000, "velocity": [0, 0, -6]}  # four fine granu
 folder = tempfile.mkdtemp(prefix="kota-test-")
 ARGUMENTS = ("--data", folder, "--gpu", "cpu", "--patches-fine", "3" if ALL else "1",
              "--patches-medium", "0", "--patches-coarse", "0", "--patch-speed", "0", "--patch-pause-ms", "200",
-             "--patch-linger-ms", "0", "--patch-active-max-ms", "1000")
+             "--patch-linger-ms", "0", "--patch-active-max-ms", "1000" if ALL else "300")
 
 
 class Thrown:
