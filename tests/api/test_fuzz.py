@@ -1,5 +1,5 @@
-"""Each fuzzer on its corpus for as many inputs as a quarter of a second of processor takes (make test),
-or for thirty times as many (make test-all); `make torture P=fuzz` has the long form.
+"""Each fuzzer on its corpus for as many inputs as an eighth of a second of processor takes (make test),
+or for sixty times as many (make test-all); `make torture P=fuzz` has the long form.
 
 The fuzzers are built by clang (make config=fuzz fuzzers), which `make test` does where there is one.
 
@@ -7,7 +7,7 @@ A red run means a change: seed, order of the corpus, addresses and number of inp
 another machine runs the same inputs, whatever its speed. (Two read a clock, fuzz_http and fuzz_png:
 their inputs differ in some hundredths.) `make fuzz` draws another seed each time.
 
-KOTA_FUZZ_TIMES  (1, or 30) as many inputs
+KOTA_FUZZ_TIMES  (1, or 60) as many inputs
 """
 import base64
 import glob
@@ -20,9 +20,9 @@ import tempfile
 from daemon import BIN_DIR, ROOT
 from tap import ALL, Skip, case, check, run
 
-TIMES = int(os.environ.get("KOTA_FUZZ_TIMES", "30" if ALL else "1"))
-INPUTS = 4000
-SLOW = {"fuzz_gltf": 240, "fuzz_tiff": 240, "fuzz_record": 1200, "fuzz_store": 40}
+TIMES = int(os.environ.get("KOTA_FUZZ_TIMES", "60" if ALL else "1"))
+INPUTS = 2000
+SLOW = {"fuzz_gltf": 120, "fuzz_tiff": 120, "fuzz_record": 600, "fuzz_store": 20}
 SEEDS = {"fuzz_store": 1 if ALL else 8}  # one of so many: each takes long, replay_fuzz_store has all
 LIMIT_S = 600  # of a slow machine: what it has not run by then is left out
 PROGRAMS = os.path.join(ROOT, "build", "fuzz", "fuzz")

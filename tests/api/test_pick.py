@@ -377,7 +377,7 @@ def hexagons(of_a_side):
 
 
 at_plain = at("plain") + "/pick"
-case("20,000 points are in the hexagon with the nearest centre, by exact arithmetic", hexagons, 2000)
+case("6,000 points are in the hexagon with the nearest centre, by exact arithmetic", hexagons, 600)
 rest("100,000 points")(lambda: hexagons(10000))
 
 

@@ -171,7 +171,7 @@ def _():
     answers = []
 
     def draw():
-        answers.append(second(daemon).post(f"{AT}/view.png", {"camera": CAMERA, "size": [1200, 900]}))
+        answers.append(second(daemon).post(f"{AT}/view.png", {"camera": CAMERA, "size": [600, 450]}))
 
     threads = [threading.Thread(target=draw) for _ in range(most + 6)]
     for thread in threads:
