@@ -224,16 +224,21 @@ def touched_places(cols, rows, cells):
             if any(holds(c, level, x) and holds(r, level, y) for x, y in cells)}
 
 
+touched = make("touch", 800, 600)
+
+
 def touch(name, cells):
     """Changes samples; the tags of all tiles change or stay as they should."""
-    terrain = make("touch", 800, 600)
-    put_terrain(daemon, name, terrain)
+    put_terrain(daemon, name, touched)
     places = places_of(800, 600)
     query = "?format=f32"
     tags = {place: tile(*place, query, name).headers["etag"] for place in places}
+    before = [touched.h[y][x] for x, y in cells]
     for x, y in cells:
-        terrain.h[y][x] = f32(4321.0 + x)
-    put_layer(daemon, name, terrain, status=200)
+        touched.h[y][x] = f32(4321.0 + x)
+    put_layer(daemon, name, touched, status=200)
+    for (x, y), height in zip(cells, before):
+        touched.h[y][x] = height
     changed = set()
     for place in places:
         answer = tile(*place, query, name, headers={"If-None-Match": tags[place]})
