@@ -14,7 +14,7 @@ WAIT_S = 600 * SLOW
 BALL = {"radius": 1.8, "mass": 60000}  # 4 coarse granules across
 
 daemon = Daemon("--gpu", "cpu", "--patch-speed", "0", "--patch-pause-ms", "300",
-                "--patch-linger-ms", "3000", "--patch-active-max-ms", "1000", "--patches-medium", "0", "--patches-fine", "0",
+                "--patch-linger-ms", "3000", "--patch-active-max-ms", "400", "--patches-medium", "0", "--patches-fine", "0",
                 "--patches-coarse", "1")
 dry = Daemon("--gpu", "off")
 

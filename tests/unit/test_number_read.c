@@ -4,6 +4,7 @@
  */
 #include "base/text/json_number.h"
 #include "base/text/number_read.h"
+#include "tests/support/long_form.h"
 #include "tests/support/random.h"
 
 #include <math.h>
@@ -16,7 +17,9 @@
 
 #include <cmocka.h>
 
-enum { SEED = 20261121, ROUNDS = 300000, LENGTH_MAX = 80 };
+enum { SEED = 20261121, LENGTH_MAX = 80 };
+
+#define ROUNDS ((int)long_form(300000, 100000))
 
 static double number_of_bits(uint64_t bits)
 {
