@@ -442,7 +442,7 @@ def _():
 
 # ---- sixty layers, sixty times a second --------------------------------------------------------------
 
-LAYERS, FRAMES = 60, 90
+LAYERS, FRAMES = 60, 45
 
 
 def pose_at(layer, frame):
