@@ -19,7 +19,7 @@ EXAMPLES = os.path.join(ROOT, "client", "examples")
 CC = os.environ.get("CC", "cc")
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
 world = os.path.join(folder.name, "world")
-subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", world, "--size", "512",
+subprocess.run([os.path.join(BIN_DIR, "kota-worldgen"), "demo", world, "--size", "256",
                 "--format", "f32"], check=True, stdout=subprocess.DEVNULL)
 daemon = Daemon("--world", world)
 URL = f"http://127.0.0.1:{daemon.port}"
