@@ -135,7 +135,7 @@ def _():
 
 @test("while granules fall every step that was told is exact, and readers at once get one value")
 def _():
-    place = make(daemon, "land", size=[16, 16],
+    place = make(daemon, "land", size=[10, 10],
                  bodies=[body(velocity=[0, 0, 0], mass=300)], seed=6)
     until(daemon, place, "active")
     other = second(daemon)
@@ -198,7 +198,7 @@ def compare_frames(known, exact):
 
 @test("frames of the stream: what has moved, quantised; a reader that stops and one that comes late have all in the end")
 def _():
-    place = make(daemon, "land", size=[16, 16], bodies=[body(velocity=[0, 0, 0], mass=300)], seed=8)
+    place = make(daemon, "land", size=[10, 10], bodies=[body(velocity=[0, 0, 0], mass=300)], seed=8)
     until(daemon, place, "active")
     parts, known, late, seen = [], {}, {}, 0
     with Stream(daemon.port, place + "/events?granules=20") as stream, \
