@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { binaries, makeWorld, openPage, root, startDaemon, until, visit } from "./support.mjs";
+import { binaries, go, makeWorld, openPage, root, startDaemon, until, visit } from "./support.mjs";
 
 // ---- the page as tests need it ------------------------------------------------------------------
 
@@ -194,12 +194,15 @@ async function paletteCases(page, daemon, check) {
   await still(page);
   check.equal([await page.locator("#palette").inputValue(), await coloursAt(page, places)],
     ["batlow", chosen], "and the address brings it back");
-  await visit(page, address.replace("batlow", "mauve"));
-  check.equal(await page.locator("#palette").inputValue(), relief, "an unknown one is the default");
-  await page.selectOption("#palette", "grey");
   await page.selectOption("#palette", relief);
-  check(/#highlands$/.test(page.url()), "which the address does not have", page.url());
+  check(/#highlands$/.test(page.url()), "the default is not in the address", page.url());
   await still(page);
+}
+
+async function unknownPalette(page, check) {
+  await visit(page, `${page.url()}&palette=mauve`);
+  check.equal(await page.locator("#palette").inputValue(), "relief", "an unknown palette is the default");
+  for (const name of ["grey", "relief"]) await page.selectOption("#palette", name);
 }
 
 /** Blocks come slowly: what has been scrolled away is not waited for. */
@@ -374,13 +377,21 @@ async function hexagonCase(page, daemon, check) {
   await page.selectOption("select[name=tile]", "cells");
 }
 
-/** A kept question is a pin, whose answer changes with the ground; it ends when it is removed. */
-async function pinCase(page, daemon, check) {
-  const ground = "/v1/locales/standing/layers/ground?cols=9&rows=9&spacing=1,1";
-  await daemon.kota.call("PUT", "/v1/locales/standing", { json: { title: "Standing" } });
-  await daemon.kota.call("PUT", ground, { body: new Float32Array(81).fill(3),
-    type: "application/vnd.kota.f32" });
-  let release; // the answer about the locale before comes after that about the one that is chosen
+async function putStanding({ kota }) {
+  await kota.call("PUT", "/v1/locales/standing", { json: { title: "Standing" } });
+  await kota.call("PUT", "/v1/locales/standing/layers/ground?cols=9&rows=9&spacing=1,1",
+    { body: new Float32Array(81).fill(3), type: "application/vnd.kota.f32" });
+}
+
+async function dropStanding(page, { kota }) {
+  await openLocale(page, "highlands"); // tiles of what is deleted would be 404 in the console
+  await kota.call("DELETE", "/v1/locales/standing", {});
+}
+
+/** The answer about the locale before comes after that about the one that is chosen. */
+async function lateLocale(page, daemon, check) {
+  await putStanding(daemon);
+  let release;
   const isChosen = new Promise((done) => { release = done; });
   const others = /\/v1\/locales\/(?!standing)[^/?]+$/; // also what the page asks ahead of its reload
   await page.route(others, async (route) => {
@@ -395,6 +406,14 @@ async function pinCase(page, daemon, check) {
   await page.unroute(others);
   await still(page);
   check.equal(new URL(page.url()).hash, "#standing", "locale: the one that was chosen last stays");
+  await dropStanding(page, daemon);
+}
+
+/** A kept question is a pin, whose answer changes with the ground; it ends when it is removed. */
+async function pinCase(page, daemon, check) {
+  await putStanding(daemon);
+  await go(page, "standing");
+  await still(page);
   await page.click("[data-tool=height]");
   await page.locator(".points textarea").fill("4 4");
   await page.getByRole("button", { name: "Ask", exact: true }).click();
@@ -410,8 +429,7 @@ async function pinCase(page, daemon, check) {
   await until(async () => (await daemon.kota.get("/v1/stats")).json.watches.watches === 0,
     "the watch ends with its last pin");
   check(true, "pins: an answer that is kept changes as the ground does");
-  await openLocale(page, "highlands"); // tiles of what is deleted would be 404 in the console
-  await daemon.kota.call("DELETE", "/v1/locales/standing", {});
+  await dropStanding(page, daemon);
 }
 
 async function lightCases(page, daemon, check, ask) {
@@ -713,6 +731,8 @@ export async function run(page, daemon, check) {
 }
 
 export async function rest(page, daemon, check) {
+  await unknownPalette(page, check);
+  await lateLocale(page, daemon, check);
   await abortCase(page, check);
   await page.click("[data-tool=pick]");
   await oddLocales(page, daemon, check);

@@ -530,7 +530,7 @@ async function walks(page, daemon, check) {
     await page.waitForSelector('#walk[aria-pressed="false"]');
   }
   await page.keyboard.down("e");
-  await until(async () => (await ask(page, "camera")).eye[2] > 20, "it flies");
+  await until(async () => (await ask(page, "camera")).eye[2] > 8, "it flies");
   await page.keyboard.up("e");
 }
 
