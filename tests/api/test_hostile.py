@@ -130,7 +130,7 @@ def stopped_in(daemon, s):
 
 @test("a batch is not judged by time in which its process did not run")
 def _():
-    daemon = start("--max-batch-ms", "30000", cols=1 << 17)
+    daemon = start("--max-batch-ms", str(30_000 * SLOW), cols=1 << 17)
     body = struct.pack("<7f", 0, 1, .5, 1, 0, 0, INFINITY) * 300
     is_stopped, tries = False, 10
     while not is_stopped and (tries := tries - 1):
