@@ -356,6 +356,38 @@ static void shells_and_lost_spheres_are_left_out(void **state)
     stage_free(&s);
 }
 
+/* A patch whose granules are all lost is as light 20 m below 0 as it is above. */
+static void lost_spheres_do_not_hide_the_sky(void **state)
+{
+    struct heightfield_spec spec = {.cols = 61, .rows = 61, .spacing_x_m = 1, .spacing_y_m = 1};
+    float heights[61 * 61];
+    int sum[2] = {0};
+    struct err err;
+
+    (void)state;
+    for (int below = 0; below < 2; below++) {
+        struct stage s;
+        struct camera camera;
+        uint8_t *rgb;
+
+        stage_make(&s, 0);
+        heightfield_unref(s.field);
+        for (int i = 0; i < 61 * 61; i++)
+            heights[i] = below ? -20 : 20;
+        s.field = heightfield_create(&spec, heights, &err);
+        assert_non_null(s.field);
+        s.scene.field = s.field;
+        stage_pave(&s, NAN);
+        camera = view_camera(&s.scene, WIDTH, HEIGHT);
+        rgb = shoot(&s.scene, &camera);
+        for (int i = 0; i < PIXELS; i++)
+            sum[below] += brightness(rgb, i, 0);
+        free(rgb);
+        stage_free(&s);
+    }
+    assert_in_range(sum[1], sum[0] - PIXELS, sum[0] + PIXELS);
+}
+
 /* Beyond the field there is sky, which is blue. */
 static void there_is_sky_beyond_the_ground(void **state)
 {
@@ -450,6 +482,7 @@ int main(void)
         cmocka_unit_test(what_is_under_the_ground_is_not_seen),
         cmocka_unit_test(spheres_are_seen_in_the_hole),
         cmocka_unit_test(shells_and_lost_spheres_are_left_out),
+        cmocka_unit_test(lost_spheres_do_not_hide_the_sky),
         cmocka_unit_test(there_is_sky_beyond_the_ground),
         cmocka_unit_test(sizes_and_cameras_are_checked),
         cmocka_unit_test(a_png_holds_the_picture),

@@ -151,7 +151,7 @@ static void open_fill(const struct view *view, struct openness *open)
     }
     for (size_t i = 0; i < cells; i++)
         if (isinf(open->height_m[i]))
-            open->height_m[i] = isfinite(low) ? (float)low : 0;
+            open->height_m[i] = isfinite(low) ? (float)low : -INFINITY; /* none is seen */
     for (int i = 0; i < 4; i++) {
         smooth_lines(open->height_m, open->cols, 1, open->rows, open->cols);
         smooth_lines(open->height_m, open->rows, open->cols, open->cols, 1);
@@ -184,8 +184,7 @@ static double sky_share(const struct view *view, struct vec3 at)
     const float *h;
     uint32_t next, over;
 
-    if (view->scene->sphere_count == 0 || !(x > -1) || !(y > -1) || !(x < top + 1) ||
-        !(y < high + 1))
+    if (!(x > -1) || !(y > -1) || !(x < top + 1) || !(y < high + 1))
         return 1;
     x = fmin(fmax(x, 0), top);
     y = fmin(fmax(y, 0), high);
