@@ -21,7 +21,7 @@ BUILD='gcc libc6-dev make pkg-config|pkgconf libuv1-dev libcjson-dev libpng-dev 
     libsqlite3-dev zlib1g-dev libzstd-dev libssl-dev libcurl4-openssl-dev|libcurl4-gnutls-dev
     libllhttp-dev|node-llhttp
     libegl-dev libgl-dev libepoxy-dev libpq-dev python3 python3-yaml'
-TEST='libcmocka-dev python3 curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
+TEST='libcmocka-dev python3-venv curl sqlite3 libegl1 libgl1-mesa-dri valgrind chromium nodejs npm
     tmux mandoc zsh fish postgresql glslang-tools gdal-bin python3-rasterio g++ libbullet-dev libode-dev'
 WASM='clang lld wasi-libc libclang-rt-wasm32'
 FUZZ='clang libclang-rt'

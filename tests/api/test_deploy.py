@@ -137,7 +137,7 @@ def deps_check():
 
 @test("install-deps.sh takes a node, npm and chromium that are in PATH, and wants them otherwise")
 def deps_browser():
-    others = ["libcmocka-dev", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind", "tmux",
+    others = ["libcmocka-dev", "python3-venv", "curl", "sqlite3", "libegl1", "libgl1-mesa-dri", "valgrind", "tmux",
               "mandoc", "zsh", "fish", "postgresql", "glslang-tools", "gdal-bin", "python3-rasterio", "g++", "libbullet-dev",
               "libode-dev", "clang", "lld", "wasi-libc"]
     with Apt(installed=BUILD + others) as apt:

@@ -161,8 +161,10 @@ export async function openPage(browser, url, check, { ready = true, before, ...o
     await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate",
       { rate: Number(process.env.KOTA_TEST_SLOW_PAGE) });
   page.on("console", (said) => {
-    // the browser fetches a page's icon when it likes, on a busy machine after the daemon has ended
+    // the browser fetches a page's icon when it likes: on a busy machine after the daemon has ended, or
+    // after the page has gone to about:blank
     if (said.location().url.endsWith("/icon.svg") && said.text().includes("net::ERR_")) return;
+    if (said.text().includes("/icon.svg' from origin 'null'")) return;
     if (said.type() === "error") check.heard(`${said.text()} (${said.location().url})`);
   });
   page.on("pageerror", (error) => check.heard(`uncaught: ${error.stack ?? error.message}`));
