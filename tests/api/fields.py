@@ -79,6 +79,8 @@ def near_border(terrain, x, y, interp):
             return True
     if interp == "nearest":
         return False
+    if all(abs(w - round(w)) > 99 * tiny for w in (u, v, u + v, u - v)):
+        return False  # inside of a triangle
     answers = {terrain.height(x + i * terrain.spacing[0] * tiny * 10,
                               y + j * terrain.spacing[1] * tiny * 10, interp)[0]
                for i in (-1, 0, 1) for j in (-1, 0, 1)}

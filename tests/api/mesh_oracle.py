@@ -52,6 +52,7 @@ class Polygon:
         self.flat = [(c[self.keep[0]], c[self.keep[1]]) for c in self.ring]
         self.low = [min(c[i] for c in self.ring) for i in range(3)]
         self.high = [max(c[i] for c in self.ring) for i in range(3)]
+        self.ball = (*middle, 1e-6 + 1.001 * max(math.dist(middle, c) for c in self.ring), self)
 
     def is_wall(self, gravity):
         return abs(dot(self.normal, gravity)) < WALL
@@ -97,9 +98,19 @@ class MeshLayer:
         self.name, self.role = name, role
         self.polygons = [Polygon(ring, i) for i, ring in enumerate(rings)]
 
+    @property
+    def polygons(self):
+        return self._polygons
+
+    @polygons.setter
+    def polygons(self, polygons):
+        self._polygons, self.balls, self.box = polygons, [p.ball for p in polygons], None
+
     def bounds(self):
-        return ([min(p.low[i] for p in self.polygons) for i in range(3)],
-                [max(p.high[i] for p in self.polygons) for i in range(3)])
+        if self.box is None:
+            self.box = ([min(p.low[i] for p in self.polygons) for i in range(3)],
+                        [max(p.high[i] for p in self.polygons) for i in range(3)])
+        return self.box
 
 
 class World:
@@ -118,13 +129,18 @@ class World:
     def meetings(self, origin, direction, t_min=0.0, t_max=math.inf, slack=0.0, walls=True):
         """All of them, by t. slack (metres, and relative in t) widens surfaces and both ends."""
         length = math.sqrt(dot(direction, direction))
+        (dx, dy, dz), (mx, my, mz) = direction, cross(origin, direction)
         found = []
         for layer in self.layers:
-            for polygon in layer.polygons:
-                wall = polygon.is_wall(self.gravity)
-                if wall and not walls:
+            for x, y, z, reach, polygon in layer.balls:
+                # a line that misses the ball misses the polygon, too
+                reach = (reach + 2 * slack) * length
+                if not (-reach <= y * dz - z * dy - mx <= reach
+                        and -reach <= z * dx - x * dz - my <= reach
+                        and -reach <= x * dy - y * dx - mz <= reach):
                     continue
-                met = polygon.meet(origin, direction, slack)
+                wall = polygon.is_wall(self.gravity)
+                met = polygon.meet(origin, direction, slack) if walls or not wall else None
                 if met is None:
                     continue
                 t, inner = met

@@ -6,6 +6,7 @@ plane equation for heights. test_oracle.py holds it to cases computed by hand.
 """
 import math
 import struct
+from itertools import product
 
 NAN = float("nan")
 ANTI, MAIN, ALTERNATING = "anti", "main", "alternating"
@@ -56,8 +57,8 @@ class Terrain:
     def __init__(self, cols, rows, heights, spacing=(1.0, 1.0), origin=(0.0, 0.0),
                  triangulation=ANTI):
         self.cols, self.rows = cols, rows
-        self.h = [[f32(v) for v in row] for row in heights]
-        assert len(self.h) == rows and all(len(row) == cols for row in self.h)
+        self.h = [list(struct.unpack(f"<{cols}f", struct.pack(f"<{cols}f", *row))) for row in heights]
+        assert len(self.h) == rows
         self.spacing, self.origin, self.triangulation = spacing, origin, triangulation
         self.triangles = self.boxes = None
 
@@ -75,7 +76,7 @@ class Terrain:
                 self.h[r][c])
 
     def bounds(self):
-        values = [v for row in self.h for v in row if not math.isnan(v)]
+        values = [v for row in self.h for v in row if v == v]
         far = self.at(self.cols - 1, self.rows - 1)
         return ((self.origin[0], self.origin[1], min(values)), (far[0], far[1], max(values)))
 
@@ -170,40 +171,35 @@ class Terrain:
         return ("ok", found[0][2]) if found else ("hole", None)
 
     def prepare(self):
-        """(corner, edge 1, edge 2, cell, triangle) of every triangle that exists; by rows of cells, too,
-        each with its box, a cell and a tenth of its height wider."""
+        """(corner, edge 1, edge 2, cell, triangle) of every triangle that exists; by blocks of 2 × 2 cells,
+        too: the middle and the half sides of each one's box, a cell and a tenth of its height wider."""
         if self.triangles is None:
             self.triangles, self.boxes = [], []
-            for r in range(self.rows - 1):
-                row = []
-                for c in range(self.cols - 1):
-                    for k in (0, 1):
-                        if self.exists(c, r, k):
-                            a, b, d = (self.at(x, y) for x, y in self.corners(c, r, k))
-                            row.append((a, sub(b, a), sub(d, a), (c, r), k))
-                self.triangles += row
-                heights = [v for v in self.h[r] + self.h[r + 1] if not math.isnan(v)]
-                if row:
-                    low, high = (*self.at(0, r)[:2], min(heights)), (*self.at(self.cols - 1, r + 1)[:2],
-                                                                      max(heights))
+            for r0, c0 in product(range(0, self.rows - 1, 2), range(0, self.cols - 1, 2)):
+                r1, c1 = min(r0 + 2, self.rows - 1), min(c0 + 2, self.cols - 1)
+                block = []
+                for r, c, k in product(range(r0, r1), range(c0, c1), (0, 1)):
+                    if self.exists(c, r, k):
+                        a, b, d = (self.at(x, y) for x, y in self.corners(c, r, k))
+                        block.append((a, sub(b, a), sub(d, a), (c, r), k))
+                self.triangles += block
+                heights = [v for row in self.h[r0:r1 + 1] for v in row[c0:c1 + 1] if v == v]
+                if block:
+                    low, high = (*self.at(c0, r0)[:2], min(heights)), (*self.at(c1, r1)[:2], max(heights))
                     more = max(self.spacing) + 0.1 * (high[2] - low[2])
-                    self.boxes.append((row, [(a - more, b + more) for a, b in zip(low, high)]))
+                    self.boxes.append((block, *((a + b) / 2 for a, b in zip(low, high)),
+                                       *((b - a) / 2 + more for a, b in zip(low, high))))
         return self.triangles
 
     def near_line(self, origin, direction):
-        """Triangles of the rows of cells whose boxes the endless line meets."""
+        """Triangles of the blocks whose boxes the endless line meets."""
         self.prepare()
-        for row, box in self.boxes:
-            enter, leave = -math.inf, math.inf
-            for o, d, (low, high) in zip(origin, direction, box):
-                if d:
-                    one, two = (low - o) / d, (high - o) / d
-                    enter, leave = max(enter, min(one, two)), min(leave, max(one, two))
-                elif not low <= o <= high:
-                    break
-            else:
-                if enter <= leave:
-                    yield from row
+        (dx, dy, dz), (mx, my, mz) = direction, cross(origin, direction)
+        ax, ay, az = abs(dx), abs(dy), abs(dz)
+        return [triangle for block, x, y, z, sx, sy, sz in self.boxes
+                if abs(y * dz - z * dy - mx) <= sy * az + sz * ay
+                and abs(z * dx - x * dz - my) <= sz * ax + sx * az
+                and abs(x * dy - y * dx - mz) <= sx * ay + sy * ax for triangle in block]
 
     def hits(self, origin, direction, t_max=math.inf, slack=0.0):
         """Every hit of a ray, near to far: Möller–Trumbore over all triangles by it, two-sided.
