@@ -5,7 +5,7 @@ import subprocess
 from daemon import ROOT, Daemon
 from fields import NAN, Terrain, put_layer, put_locale
 from mesh_oracle import put_mesh, rectangle
-from tap import Skip, check, rest, rng, run, test
+from tap import Skip, case, check, rng, run
 
 daemon = Daemon()
 random = rng("map pages")
@@ -33,9 +33,9 @@ place("dateline", -17.0, 180.0, 160, 20.0, rough)
 place("north", 85.0, -60.0, 160, 20.0, rough)
 
 
-def pages(*names):
+def pages(name):
     try:
-        ran = subprocess.run(["node", "tests/web/maps.mjs", daemon.url, *names], cwd=ROOT,
+        ran = subprocess.run(["node", "tests/web/maps.mjs", daemon.url, name], cwd=ROOT,
                              capture_output=True, text=True, timeout=1800, check=False)
     except FileNotFoundError:
         raise Skip("no node") from None
@@ -45,12 +45,8 @@ def pages(*names):
     check(ran.returncode == 0 and "not ok" not in ran.stdout, ran.stdout[-1500:] + ran.stderr[-1500:])
 
 
-@test("MapLibre shows the ground and follows an edit")
-def _():
-    pages("maplibre")
-
-
+case("MapLibre shows the ground and follows edits", pages, "maplibre")
 for name_, library in (("cesium", "Cesium"), ("deck", "deck.gl"), ("openlayers", "OpenLayers"), ("three", "three.js")):
-    rest(f"{library} shows the ground, and has its heights")(lambda name=name_: pages(name))
+    case(f"{library} shows the ground, and has its heights", pages, name_)
 
 run(daemon.stop)

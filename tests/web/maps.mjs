@@ -18,7 +18,7 @@ const [url, ...names] = process.argv.slice(2);
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json",
   ".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png" };
 const TERRARIUM_M = 1 / 256;
-const EDITS = process.env.KOTA_TEST_ALL === "1" ? 5 : 2;
+const EDITS = 5;
 const kota = new Kota(url);
 
 let playwright;
