@@ -30,6 +30,7 @@ b = Node(engine.conninfo(), "b", *LONG).start()
 c = Node(engine.conninfo(), "c", "--gpu", "off").start()
 IMPACTS = "/v1/locales/land/impacts"
 SQUARE = {"center": [20, 44], "size": [12, 12], "scale": "coarse", "depth": 1.8}
+SMALL = {**SQUARE, "center": [30, 30], "size": [6, 6]}  # an impact's own would have 13 times as many granules
 
 
 def url_of(node, path=IMPACTS):
@@ -128,11 +129,12 @@ def _():
     equal(ask(url_of(c) + "/3?placed=perhaps")[0], 400, "placed is a boolean")
 
 
-@test("a node without a device leads to one that has room, whose granules refine the crater")
+@test("a node without a device leads to one that has room, and granules refine the crater")
 def _():
     answer = hit(c, [30, 30], "one", **BALL)
     check(answer[0] == 307 and answer[1] in (url_of(a) + "?placed=true", url_of(b) + "?placed=true"),
           f"c: {answer}")
+    equal(ask(url_of(a, "/v1/locales/land/patches"), "POST", SMALL)[0], 201, "a patch")
     status, location, fate = hit(a, [30, 30], "one", "?placed=true", **BALL)
     equal((status, location, fate["how"], fate["impact"]), (202, url_of(a) + "/4", "patch", 4), "by-a")
     made = wait_written(location)

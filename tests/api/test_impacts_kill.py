@@ -17,7 +17,7 @@ from ground import CUT, Client
 from tap import ALL, HANG_S, rng, run, test
 
 ROUNDS, MOST = (3, 334) if ALL else (2, 40)
-CLIENTS, GRID, APART = 20, 40, 8
+CLIENTS, GRID, APART = 20, 40 if ALL else 12, 8
 SIDE = GRID * APART + 1
 BALL = {"radius": 0.45, "mass": 1000, "velocity": [0, 0, -6]}  # four fine granules across
 
@@ -82,6 +82,13 @@ def fate_of(daemon, thrown):
     return daemon.ok("GET", f"/v1/locales/field/impacts/{thrown.number}")
 
 
+def make_small(daemon, place):
+    """A patch that the impact of this place will join. Those of their own have three times the granules,
+    and are killed: nobody waits for their rest in make test, for there is one patch."""
+    daemon.post("/v1/locales/field/patches", {"center": [place.x, place.y], "size": [3, 3], "scale": "fine",
+                                              "depth": 0.7})
+
+
 def throw_until_refined(daemon, places):
     """Throws one after another until granules have made the ground of one: the last of what it returns.
     Earlier ones stay craters where the pool is not made yet, or seems too slow."""
@@ -89,6 +96,7 @@ def throw_until_refined(daemon, places):
     while not throws or fate["how"] != "patch":
         check(time.monotonic() < deadline, f"no granules: {throws and fate}")
         throws.append(next(places))
+        make_small(daemon, throws[-1])
         with Client(daemon.port) as client:
             throws[-1].ask(client)
         wait_for_all(daemon, throws[-1:])
@@ -156,6 +164,7 @@ def _():
             throw_until_killed(daemon, random_, fresh)
             daemon = Daemon(*ARGUMENTS)
             equal(around(heights(daemon), granular), of_granules, f"round {round_}: ground of granules")
+            make_small(daemon, min(fresh, key=lambda thrown: thrown.number or 0))
             for thrown in fresh:
                 known = thrown.number
                 thrown.ask(daemon)
