@@ -192,7 +192,7 @@ static void columns_give_what_the_tree_gives(void **state)
 {
     static const int polygons[] = {1, 7, 60, 4000};
     struct random random = {21};
-    const int questions = (int)long_form(20000, 7000);
+    const int questions = (int)long_form(20000, 4000);
 
     (void)state;
     for (int i = 0; i < 8; i++) {
@@ -209,7 +209,7 @@ static void columns_give_what_the_tree_gives(void **state)
                        k % 4 == 0 ? INFINITY : 0);
         for (int k = 0; k < questions; k++)
             check_ways(mesh, point_by_edge(mesh, &random), k % 2 == 0 ? INFINITY : 0.1);
-        for (uint64_t k = 0; k < mesh->header->count[MESH_VERTICES]; k += long_form(1, 3)) {
+        for (uint64_t k = 0; k < mesh->header->count[MESH_VERTICES]; k += long_form(1, 5)) {
             struct vec3 v = vec3_add(mesh_turn_back(mesh->header, point_at(&mesh->points, k)),
                                      mesh->header->centre);
 
