@@ -297,6 +297,13 @@ def serve_taken():
                 check(f"port {port} is taken" in serving.text(), serving.text())
 
 
+@test("deploy/run says what it takes when it is given a flag of kotad")
+def run_flag():
+    done = subprocess.run(["sh", os.path.join(ROOT, "deploy", "run"), "--port", "0"], capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (2, ""), "status and output")
+    check("--port is no argument" in done.stderr and "LISTEN=127.0.0.1:0" in done.stderr, done.stderr)
+
+
 @test("serve.sh refuses a world that is not there")
 def serve_nothing():
     with Serving(WORLD="/nonexistent/world", LISTEN="127.0.0.1:0") as serving:
