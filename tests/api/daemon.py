@@ -9,8 +9,6 @@ is asked goes through it: `port` is the proxy's then, `direct_port` the daemon's
 """
 import atexit
 import contextlib
-import glob
-import http.client
 import json
 import os
 import re
@@ -18,7 +16,6 @@ import resource
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import tempfile
 import time
@@ -80,20 +77,6 @@ class Answer:
         return f"{self.status} {self.headers.get('content-type')} {self.body[:400]!r}"
 
 
-def parse_headers(file, _class=http.client.HTTPMessage):
-    """http.client's own goes through the parser of e-mail: half of the processor time of an answer."""
-    made = _class()
-    while (line := file.readline(1 << 16)) != b"\r\n":
-        name, colon, value = line.decode("latin-1").partition(":")
-        if not colon or not line.endswith(b"\r\n") or name.strip() != name:
-            raise http.client.HTTPException(f"not a header: {line!r}")
-        made.set_raw(name, value.strip())
-    return made
-
-
-http.client.parse_headers = parse_headers
-
-
 def connect(port, timeout=HANG_S):
     """A socket to a daemon's port; through TLS where a proxy listens."""
     plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
@@ -102,24 +85,90 @@ def connect(port, timeout=HANG_S):
     return FRONTS[port].context.wrap_socket(plain, server_hostname="127.0.0.1")
 
 
-class Through(http.client.HTTPSConnection):
-    """A connection through a proxy; `token` goes with what has none of its own."""
+class Connection:
+    """One kept connection to a daemon. Takes half of the processor time of http.client."""
 
-    token = None
+    def __init__(self, port, timeout=HANG_S):
+        self.port, self.timeout, self.socket = port, timeout, None
 
-    def request(self, method, url, body=None, headers=None, **named):
-        headers = dict(headers or {})
-        if self.token and not any(name.lower() == "authorization" for name in headers):
-            headers["Authorization"] = f"Bearer {self.token}"
-        super().request(method, url, body=body, headers=headers, **named)
+    def ask(self, method, target, body=None, headers=None):
+        """One request and its whole answer."""
+        if self.socket is None:
+            self.socket = connect(self.port, self.timeout)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        headers = headers or {}
+        names = {name.lower() for name in headers}
+        head = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+        if "host" not in names:
+            head.append(f"Host: 127.0.0.1:{self.port}")
+        if "accept-encoding" not in names:
+            head.append("Accept-Encoding: identity")
+        if "content-length" not in names and (body is not None or method in ("PUT", "POST", "PATCH")):
+            head.append(f"Content-Length: {len(body or b'')}")
+        head = "\r\n".join([*head, "\r\n"]).encode("latin-1")
+        try:
+            for part in (head + (body or b""),) if len(body or b"") < 1 << 16 else (head, body):
+                self.socket.sendall(part)
+            return self.receive(method)
+        except BaseException:
+            self.close()
+            raise
+
+    def receive(self, method):
+        head, end, received, status = b"", b"", b"", 100
+        while status < 200:  # 100 Continue comes before the answer
+            head, end, received = received.partition(b"\r\n\r\n")
+            while not end:
+                more = self.socket.recv(1 << 16)
+                if not more:
+                    raise OSError(f"closed after {head!r}") if head else ConnectionResetError("closed")
+                head, end, received = (head + more).partition(b"\r\n\r\n")
+            status, pairs = parse_head(head)
+        answer = Answer(status, pairs, b"")
+        if method != "HEAD" and status not in (204, 304):
+            check("content-length" in answer.headers, f"no Content-Length: {head!r}")
+            answer.body = self.receive_body(received, int(answer.headers["content-length"]))
+        else:
+            check(not received, f"bytes after an answer without a body: {received[:200]!r}")
+        if answer.headers.get("connection", "").lower() == "close":
+            self.close()
+        return answer
+
+    def receive_body(self, received, length):
+        """`length` bytes, of which some have come."""
+        check(len(received) <= length, f"{len(received)} bytes of a body of {length}")
+        if len(received) == length:
+            return received
+        body = bytearray(length)
+        body[:len(received)] = received
+        at, view = len(received), memoryview(body)
+        while at < length:
+            more = self.socket.recv_into(view[at:])
+            if not more:
+                raise OSError(f"closed after {at} of {length} bytes")
+            at += more
+        return bytes(body)
+
+    def close(self):
+        if self.socket:
+            self.socket.close()
+            self.socket = None
+
+
+def client_to(port, context=None, timeout=HANG_S):
+    """What has .ask(); through TLS where a proxy listens."""
+    if context is None and port not in FRONTS:
+        return Connection(port, timeout)
+    return connection_to(port, context, timeout)
 
 
 def connection_to(port, context=None, timeout=HANG_S):
     """http.client's connection to a daemon's port; through TLS where a proxy listens."""
     if context is None and port not in FRONTS:
+        import http.client  # takes 25 ms, and most tests do without
         return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
-    connection = Through("127.0.0.1", port, timeout=timeout,
-                         context=context or FRONTS[port].context)
+    from proxies import Through  # which imports this module
+    connection = Through("127.0.0.1", port, timeout=timeout, context=context or FRONTS[port].context)
     if port in FRONTS:
         connection.token = FRONTS[port].token
     return connection
@@ -127,11 +176,9 @@ def connection_to(port, context=None, timeout=HANG_S):
 
 def ask_once(port, target, context=None, headers=None):
     """GET over a connection of its own."""
-    connection = connection_to(port, context)
+    connection = client_to(port, context)
     try:
-        connection.request("GET", target, headers=headers or {})
-        answer = connection.getresponse()
-        return Answer(answer.status, answer.getheaders(), answer.read())
+        return connection.ask("GET", target, headers=headers)
     finally:
         connection.close()
 
@@ -239,9 +286,11 @@ class Daemon:
     def threads(self, file):
         """{id of a thread: its /proc file of this name}, without threads that end meanwhile."""
         found = {}
-        for path in glob.glob(f"/proc/{self.process.pid}/task/*/{file}"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(path) as text:
-                found[int(path.split("/")[4])] = text.read()
+        folder = f"/proc/{self.process.pid}/task"
+        for thread in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), \
+                    open(f"{folder}/{thread}/{file}") as text:
+                found[int(thread)] = text.read()
         return found
 
     def kill(self):
@@ -299,13 +348,10 @@ class Daemon:
             return ask_once(self.direct_port, target, headers=headers)
         for attempt in (0, 1):
             if self.connection is None:
-                self.connection = connection_to(self.port)
+                self.connection = client_to(self.port)
             try:
-                self.connection.request(method, target, body=body, headers=headers)
-                answer = self.connection.getresponse()
-                return Answer(answer.status, answer.getheaders(), answer.read())
-            except (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest,
-                    ssl.SSLEOFError):
+                return self.connection.ask(method, target, body, headers)
+            except ConnectionError:
                 self.connection.close()
                 self.connection = None
                 if attempt:
@@ -336,7 +382,9 @@ class Daemon:
                     if i and pause:
                         time.sleep(pause)
                     s.sendall(piece)
-            except (ConnectionError, ssl.SSLEOFError):
+            except TimeoutError:
+                raise
+            except OSError:
                 pass  # it may answer and close before it has read all
             return receive(s, until)
 
@@ -363,17 +411,26 @@ def receive(s, until=None):
     return received
 
 
+def parse_head(head):
+    """(status, [(name of a header, value)])"""
+    line, *lines = head.decode("latin-1").split("\r\n")
+    match = re.fullmatch(r"HTTP/1\.1 (\d{3})( .*)?", line)
+    check(match, f"not a status line: {line!r}")
+    pairs = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        check(colon and name.strip() == name and "\n" not in line, f"not a header: {line!r}")
+        pairs.append((name, value.strip()))
+    return int(match.group(1)), pairs
+
+
 def parse_answers(received, methods=()):
     """Splits what came over a socket into Answers; methods[i] == "HEAD" has no body."""
     answers = []
     while received:
         head, separator, rest = received.partition(b"\r\n\r\n")
         check(separator, f"a cut answer: {received[:200]!r}")
-        lines = head.decode("latin-1").split("\r\n")
-        match = re.fullmatch(r"HTTP/1\.1 (\d{3})( .*)?", lines[0])
-        check(match, f"not a status line: {lines[0]!r}")
-        headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
-        status = int(match.group(1))
+        status, headers = parse_head(head)
         names = {name.lower(): value for name, value in headers}
         is_head = len(answers) < len(methods) and methods[len(answers)] == "HEAD"
         if status in (204, 304) or is_head or status < 200:

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from daemon import F32, JSON, KOTAD, Answer, Daemon, clean_environment, connection_to
+from daemon import F32, JSON, KOTAD, Daemon, clean_environment, client_to, connection_to
 from tap import HANG_S, Failure, check, equal
 
 NAN = float("nan")
@@ -251,7 +251,7 @@ class Client:
 
     def __init__(self, port, headers=None, timeout=HANG_S):
         self.headers = dict(headers or {})
-        self.connection = connection_to(port, timeout=timeout)
+        self.connection = client_to(port, timeout=timeout)
 
     def ask(self, method, target, body=None, headers=None, media=None):
         headers = {**self.headers, **(headers or {})}
@@ -259,9 +259,7 @@ class Client:
             body, media = json.dumps(body).encode(), media or JSON
         if media:
             headers["Content-Type"] = media
-        self.connection.request(method, target, body=body, headers=headers)
-        answer = self.connection.getresponse()
-        return Answer(answer.status, answer.getheaders(), answer.read())
+        return self.connection.ask(method, target, body, headers)
 
     def get(self, target, **named):
         return self.ask("GET", target, **named)

@@ -6,12 +6,13 @@ KOTA_TEST_PROXY=nginx|haproxy puts one in front of each daemon that a test start
 daemon has a token file, since a proxy's requests are not from this machine, and the test's questions
 bring the token.
 """
+import http.client
 import os
 import ssl
 import subprocess
 
 from background import Background, free_port, program
-from daemon import ROOT
+from daemon import ROOT, Answer
 from tap import check
 
 CERTIFICATE = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -28,6 +29,26 @@ def replace(text, pairs):
         check(old in text, f"the configuration has no {old!r} any more")
         text = text.replace(old, new)
     return text
+
+
+class Through(http.client.HTTPSConnection):
+    """A connection through a proxy; `token` goes with what has none of its own."""
+
+    token = None
+
+    def request(self, method, url, body=None, headers=None, **named):
+        headers = dict(headers or {})
+        if self.token and not any(name.lower() == "authorization" for name in headers):
+            headers["Authorization"] = f"Bearer {self.token}"
+        super().request(method, url, body=body, headers=headers, **named)
+
+    def ask(self, method, target, body=None, headers=None):
+        try:
+            self.request(method, target, body, headers)
+            answer = self.getresponse()
+            return Answer(answer.status, answer.getheaders(), answer.read())
+        except (http.client.CannotSendRequest, ssl.SSLEOFError) as error:
+            raise ConnectionResetError(str(error)) from error
 
 
 class Front(Background):

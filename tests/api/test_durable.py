@@ -384,7 +384,7 @@ def _():
     with stored(fresh()) as daemon:
         for key in ("x" * 129, "", "a b", "a\tb", "\u00e9"):
             answer = daemon.ask("PUT", "/v1/locales/land", b"{}", media="application/json",
-                                headers={"Idempotency-Key": key.encode("utf-8")})
+                                headers={"Idempotency-Key": key.encode().decode("latin-1")})
             problem(answer, 400)
         for key in ("x" * 128, "!", "~"):
             answer = daemon.ask("PUT", "/v1/locales/land", b"{}", media="application/json",
