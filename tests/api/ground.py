@@ -226,10 +226,13 @@ class Ground:
 
 
 def hills(random, cols, rows, spacing=(1.0, 1.0), origin=(0.0, 0.0), holes=0.0):
-    along, up, dice = ([10 * math.sin(c / 7) for c in range(cols)],
-                       [8 * math.cos(r / 5) for r in range(rows)], random.random)
-    return Ground(cols, rows, [NAN if dice() < holes else x + y + (-1 + 2 * dice())
-                               for y in up for x in along], spacing, origin)
+    along, heights = [10 * math.sin(c / 7) - 1 for c in range(cols)], floats()
+    for r in range(rows):
+        y = 8 * math.cos(r / 5)
+        heights.extend(floats([x + y + n / 128 for x, n in zip(along, random.randbytes(cols))]))
+    for index in random.sample(range(len(heights)), round(holes * len(heights))):
+        heights[index] = NAN
+    return Ground(cols, rows, heights, spacing, origin)
 
 
 def changed(before, after):

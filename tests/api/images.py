@@ -1,6 +1,7 @@
 """PNG, HGT and ASC made and read by hand: the tests' own codecs, with room for lies."""
 import struct
 import zlib
+from itertools import accumulate
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -47,8 +48,8 @@ def read_png(data):
     for y in range(height):
         kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:][:stride])
         if kind == 1:
-            for i in range(step, stride):
-                line[i] = (line[i] + line[i - step]) & 255
+            for first in range(step):
+                line[first::step] = bytes(v & 255 for v in accumulate(line[first::step]))
         elif kind == 2:
             a, b = int.from_bytes(line, "big"), int.from_bytes(before, "big")
             line = ((a & low) + (b & low) ^ (a ^ b) & ~low).to_bytes(stride, "big")  # no carry between bytes
@@ -57,12 +58,13 @@ def read_png(data):
                 left = line[i - step] if i >= step else 0
                 line[i] = (line[i] + (left + before[i]) // 2) & 255
         elif kind == 4:
-            for i in range(stride):
-                a = line[i - step] if i >= step else 0
-                b, c = before[i], before[i - step] if i >= step else 0
-                p = a + b - c
-                pa, pb, pc = abs(p - a), abs(p - b), abs(p - c)
-                line[i] = (line[i] + (a if pa <= pb and pa <= pc else b if pb <= pc else c)) & 255
+            for first in range(step):
+                a = c = 0
+                for i in range(first, stride, step):
+                    b = before[i]
+                    pa, pb, pc = abs(b - c), abs(a - c), abs(a + b - c - c)
+                    line[i] = a = (line[i] + (a if pa <= pb and pa <= pc else b if pb <= pc else c)) & 255
+                    c = b
         before = bytes(line)
         rows.append(struct.unpack(f">{width * channels}{'H' if depth == 16 else 'B'}", before))
     return width, height, channels, depth, rows

@@ -1,4 +1,5 @@
 """Reads Prometheus text (exposition format 0.0.4) strictly: what /metrics says, and in which form."""
+import functools
 import re
 
 from tap import check
@@ -31,6 +32,7 @@ class Family:
                    if end == suffix and set(labels.items()) <= set(of))
 
 
+@functools.cache
 def read_labels(text):
     labels, at = [], 0
     while at < len(text or ""):

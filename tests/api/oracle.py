@@ -95,7 +95,9 @@ class Terrain:
         return [(c + i, r + j) for i, j in local]
 
     def exists(self, c, r, triangle):
-        return not any(math.isnan(self.h[y][x]) for x, y in self.corners(c, r, triangle))
+        (ax, ay), (bx, by), (dx, dy) = self.corners(c, r, triangle)
+        whole = self.h[ay][ax] + self.h[by][bx] + self.h[dy][dx]
+        return whole == whole
 
     def normal(self, c, r, triangle):
         a, b, d = (self.at(x, y) for x, y in self.corners(c, r, triangle))
@@ -120,11 +122,9 @@ class Terrain:
         u, v = place
         c, r = self.cell_of(u, v)
         found = []
-        for cc in range(max(0, c - 1), min(self.cols - 1, c + 2)):
-            for rr in range(max(0, r - 1), min(self.rows - 1, r + 2)):
+        for cc in range(c - (u == c > 0), c + 1):  # on a grid line both sides have it
+            for rr in range(r - (v == r > 0), r + 1):
                 fu, fv = u - cc, v - rr
-                if not (0 <= fu <= 1 and 0 <= fv <= 1):
-                    continue
                 for triangle in (0, 1):
                     if self.split(cc, rr) == ANTI:
                         inside = fu + fv <= 1 if triangle == 0 else fu + fv >= 1
@@ -308,13 +308,7 @@ def column_major(m):
 def random_terrain(random, cols, rows, spacing, origin, triangulation, holes=0.06, relief=12.0):
     """Hills of a few waves, some noise, and holes here and there."""
     a, b = random.uniform(0.2, 0.9), random.uniform(0.2, 0.9)
-    heights = []
-    for r in range(rows):
-        row = []
-        for c in range(cols):
-            if random.random() < holes:
-                row.append(NAN)
-            else:
-                row.append(relief * (math.sin(a * c) + math.cos(b * r)) + random.uniform(-2, 2))
-        heights.append(row)
+    along, up, dice = ([math.sin(a * c) for c in range(cols)], [math.cos(b * r) for r in range(rows)],
+                       random.random)
+    heights = [[NAN if dice() < holes else relief * (x + y) + (-2 + 4 * dice()) for x in along] for y in up]
     return Terrain(cols, rows, heights, spacing, origin, triangulation)

@@ -6,6 +6,7 @@ edge or a level that one rounding decides.
 """
 import math
 import struct
+from itertools import product
 
 from daemon import F32, F64, Daemon
 from fields import CONTACT_STATUS, CONTAINS_BITS, put_layer, put_locale, results
@@ -51,16 +52,17 @@ class Surface:
 class Oracle:
     def __init__(self, surfaces, bounds):
         self.surfaces, self.bounds = surfaces, bounds
-        self.columns = {}
+        self.squares = {}
         for surface in surfaces:
-            for column in range(math.floor(surface.x[0]) - 1, math.floor(surface.x[1]) + 2):
-                self.columns.setdefault(column, []).append(surface)
+            for square in product(*(range(math.floor(low) - 1, math.floor(high) + 2)
+                                    for low, high in (surface.x, surface.y))):
+                self.squares.setdefault(square, []).append(surface)
 
     def ask(self, point, reach_up, max_distance):
         """(status, floor z, ceiling z), or None where it does not judge."""
         x, y, z = point
         lifted, ground, others = z + reach_up, [], []
-        for surface in self.columns.get(math.floor(x), ()):
+        for surface in self.squares.get((math.floor(x), math.floor(y)), ()):
             met = surface.meet(x, y)
             if not met:
                 continue

@@ -62,15 +62,18 @@ def away(frame, p):
 
 def meets(triangle, origin, direction):
     """(t, clear of all edges) of the endless line, or None."""
-    a, b, c = triangle
-    ab, ac = sub(b, a), sub(c, a)
-    h = cross(direction, ac)
-    det = dot(ab, h)
+    (ax, ay, az), b, (cx, cy, cz) = triangle
+    dx, dy, dz = direction
+    ac = cx, cy, cz = cx - ax, cy - ay, cz - az
+    hx, hy, hz = dy * cz - dz * cy, dz * cx - dx * cz, dx * cy - dy * cx
+    det = (b[0] - ax) * hx + (b[1] - ay) * hy + (b[2] - az) * hz
     if abs(det) < 1e-12:
         return None
-    s = sub(origin, a)
-    q = cross(s, ab)
-    u, v = dot(s, h) / det, dot(direction, q) / det
+    u = ((origin[0] - ax) * hx + (origin[1] - ay) * hy + (origin[2] - az) * hz) / det
+    if not -1e-9 < u < 1 + 2e-9:
+        return None
+    q = cross(sub(origin, triangle[0]), sub(b, triangle[0]))
+    v = dot(direction, q) / det
     least = min(u, v, 1 - u - v)
     return (dot(ac, q) / det, least > 1e-9) if least > -1e-9 else None
 

@@ -174,8 +174,8 @@ def _():
 @test("several tiles: heights across the seams of 1025 x 700 agree")
 def _():
     cols, rows = 1025, 700
-    heights = [[20 * math.sin(c / 37) + 15 * math.cos(r / 29) + (c * 7919 + r * 104729) % 13
-                for c in range(cols)] for r in range(rows)]
+    along, up = [20 * math.sin(c / 37) for c in range(cols)], [15 * math.cos(r / 29) for r in range(rows)]
+    heights = [[x + y + (c * 7919 + r * 104729) % 13 for c, x in enumerate(along)] for r, y in enumerate(up)]
     for r, c in ((256, 256), (255, 512), (511, 768), (512, 100)):
         heights[r][c] = NAN
     terrain = Terrain(cols, rows, heights, (2.0, 2.0), (0.0, 0.0), "alternating")

@@ -273,30 +273,31 @@ def _():
 
 
 def kinds(random):
-    """Of a kind of ground the height that is stored for a height."""
-    return {"whole metres": round, "1/64 m": lambda h: round(64 * h) / 64,
-            "centimetres": lambda h: round(100 * h) / 100, "all bits": lambda h: h,
-            "noise": lambda h: random.uniform(-9, 9)}
+    """Of a kind of ground the heights that are stored for heights."""
+    return {"whole metres": lambda heights: [round(h) for h in heights],
+            "1/64 m": lambda heights: [round(64 * h) / 64 for h in heights],
+            "centimetres": lambda heights: [round(100 * h) / 100 for h in heights], "all bits": list,
+            "noise": lambda heights: [-9 + 18 * random.random() for _ in heights]}
 
 
 @functools.lru_cache
 def rough_ground():
     random = rng("rough")
-    return [20 * math.sin(i % 512 / 40) + 15 * math.cos(i // 512 / 31) + random.gauss(0, 0.05)
-            for i in range(512 * 512)]
+    along, up = [20 * math.sin(c / 40) for c in range(512)], [15 * math.cos(r / 31) for r in range(512)]
+    return [x + y + 0.2 * random.random() for y in up for x in along]
 
 
-def filled(data, height, is_set):
+def filled(data, heights_of, is_set):
     """The bytes of a database of 512 x 512 samples, and of the samples that 1,000 edits of it set."""
     random, own, set_bytes, rough = rng("bytes"), start(data), 0, rough_ground()
-    put_ground(own, "big", Ground(512, 512, [height(h) for h in rough]))
+    put_ground(own, "big", Ground(512, 512, heights_of(rough)))
     with Client(own.port) as client:
         for k in range(1000 if is_set else 0):
             width, rows = random.randint(4, 64), random.randint(4, 64)
             c, r = random.randint(0, 512 - width), random.randint(0, 512 - rows)
-            lines = [rough[i * 512 + c:i * 512 + c + width] for i in range(r, r + rows)]
             rise = random.uniform(-5, 5)
-            edit = Edit("set", (c, r, width, rows), floats(height(h + rise) for line in lines for h in line))
+            risen = [h + rise for i in range(r, r + rows) for h in rough[i * 512 + c:i * 512 + c + width]]
+            edit = Edit("set", (c, r, width, rows), floats(heights_of(risen)))
             equal(client.edit(edit, "big", binary=True, headers=as_(AUTHORS[k % 2])).status, 200, "edit")
             set_bytes += 4 * width * rows
     own.stop()
@@ -309,7 +310,7 @@ def filled(data, height, is_set):
 def _():
     older = os.environ.get("KOTA_OLD_BIN_DIR")  # a build to compare with: its build/release
     with tempfile.TemporaryDirectory(prefix="kota-test-") as place:
-        before, _ = filled(os.path.join(place, "before"), float, False)
+        before, _ = filled(os.path.join(place, "before"), list, False)
         for name in kinds(None) if older else ("all bits", "noise") if ALL else ("noise",):
             data = os.path.join(place, name)
             after, set_bytes = filled(data, kinds(rng("noise"))[name], True)

@@ -31,12 +31,9 @@ STEPS = {"terrarium": 1 / 256, "mapbox": 0.1}
 
 def rough(name, cols, rows, spacing, origin, holes=0.0):
     random = rng(name)
-    heights = [[900 + 300 * math.sin(c / 17) + 200 * math.cos(r / 13) + random.uniform(-40, 40)
-                for c in range(cols)] for r in range(rows)]
-    for r in range(rows):
-        for c in range(cols):
-            if random.random() < holes:
-                heights[r][c] = NAN
+    along, up, dice = ([900 + 300 * math.sin(c / 17) for c in range(cols)],
+                       [200 * math.cos(r / 13) for r in range(rows)], random.random)
+    heights = [[NAN if dice() < holes else x + y + (-40 + 80 * dice()) for x in along] for y in up]
     return Terrain(cols, rows, heights, spacing, origin)
 
 
@@ -70,13 +67,10 @@ def decode(answer, encoding="terrarium"):
     equal(depth, 8, "depth")
     equal(width, height, "a square")
 
-    def one(p):
-        if channels == 4 and p[3] == 0:
-            return None
-        if encoding == "terrarium":
-            return p[0] * 256 + p[1] + p[2] / 256 - 32768
-        return -10000 + (p[0] * 65536 + p[1] * 256 + p[2]) / 10
-    return [[one(row[i:i + channels]) for i in range(0, len(row), channels)] for row in rows]
+    step, low = {"terrarium": (256, -32768), "mapbox": (10, -10000)}[encoding]
+    return [[(r * 65536 + g * 256 + b) / step + low if a else None
+             for r, g, b, a in zip(*(row[i::channels] for i in range(3)),
+                                   row[3::4] if channels == 4 else [255] * width)] for row in rows]
 
 
 def floats(answer, side=256):

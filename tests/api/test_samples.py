@@ -7,7 +7,6 @@ import tempfile
 
 from daemon import F32, F64, Daemon, problem
 from fields import NAN, Terrain, put_layer, put_locale, put_terrain
-from oracle import f32
 from tap import Skip, case, check, equal, rng, run, test
 
 COLS, ROWS = 700, 530
@@ -17,8 +16,8 @@ daemon = Daemon()
 
 def make(seed, cols=COLS, rows=ROWS):
     random_ = rng(seed)
-    heights = [[f32(100 * math.sin(c / 50) + 80 * math.cos(r / 31) + random_.uniform(-1, 1))
-                for c in range(cols)] for r in range(rows)]
+    along, up = [100 * math.sin(c / 50) for c in range(cols)], [80 * math.cos(r / 31) for r in range(rows)]
+    heights = [[x + y + n / 128 for x, n in zip(along, random_.randbytes(cols))] for y in up]
     for _ in range(cols * rows // 300):
         heights[random_.randrange(rows)][random_.randrange(cols)] = NAN
     return Terrain(cols, rows, heights, (2.0, 3.0), (10.0, 20.0))
@@ -36,12 +35,14 @@ def ask(query="", name="relief", layer="ground", method="GET", on=None, **header
 
 def wanted(rect=None, step=1, north=False):
     c0, r0, cols, rows = rect or (0, 0, COLS, ROWS)
-    lines = [[field.h[r][c] for c in range(c0, c0 + cols, step)] for r in range(r0, r0 + rows, step)]
+    lines = [field.h[r][c0:c0 + cols:step] for r in range(r0, r0 + rows, step)]
     return [h for line in (reversed(lines) if north else lines) for h in line]
 
 
 def same(got, want, what, tolerance=0.0):
     equal(len(got), len(want), f"samples, {what}")
+    if struct.pack(f"{len(got)}d", *got) == struct.pack(f"{len(got)}d", *want):
+        return
     wrong = [i for i, (a, b) in enumerate(zip(got, want))
              if a != b and not abs(a - b) <= tolerance and (a == a or b == b)]
     check(not wrong, f"{what}: sample {wrong[:1]} is not the expected one: "
@@ -76,7 +77,7 @@ def windows_hold(form):
                     continue
                 answer = ask(f"{text}step={step}&rows={'north' if north else 'south'}&format={form}")
                 want = wanted(rect, step, north)
-                values = [h for h in want if not math.isnan(h)]
+                values = [h for h in want if h == h] if form == "r16" else []
                 spread = max(values) - min(values) if values else 0
                 same(read(answer, form), want, f"{form} {rect} step {step} {north}",
                      spread / 65534 * 0.5001 + 1e-9 if form == "r16" else 0.0)
