@@ -102,7 +102,7 @@ static void heaps_are_as_steep_as_they_are_rough(void **state)
 
         begin(engine, m, &numbers, 14);
     }
-    for (uint32_t p = 0; p < PORTIONS; p++) {
+    for (uint32_t p = 0; p < long_form(PORTIONS, 20); p++) {
         struct granule portion[9];
 
         for (uint32_t i = 0; i < 9; i++) {
@@ -114,7 +114,7 @@ static void heaps_are_as_steep_as_they_are_rough(void **state)
             sand_put(engine, m, portion, 9);
         sand_frames(engine, (1 << MATERIAL_COUNT) - 1, 15);
     }
-    settle(engine, MATERIAL_COUNT, long_form(240, 160));
+    settle(engine, MATERIAL_COUNT, long_form(240, 60));
     measure(engine, "a heap", slope);
     assert_true(slope[MATERIAL_PEBBLES] < slope[MATERIAL_SAND] - 0.8);
     assert_true(slope[MATERIAL_SAND] < slope[MATERIAL_RUBBLE] - 0.8);
@@ -140,7 +140,7 @@ static void columns_run_out_as_far_as_they_are_smooth(void **state)
         begin(engine, m, &numbers, 14);
         sand_put(engine, m, granules, COLUMN);
     }
-    settle(engine, MATERIAL_COUNT, 300);
+    settle(engine, MATERIAL_COUNT, long_form(300, 150));
     measure(engine, "a column", slope);
     assert_true(slope[MATERIAL_PEBBLES] < slope[MATERIAL_SAND] - 2);
     assert_true(slope[MATERIAL_SAND] < slope[MATERIAL_RUBBLE] - 1);
@@ -168,7 +168,7 @@ static void a_body_sinks_deeper_into_snow(void **state)
         begin(engine, m, &numbers, 3);
         sand_put(engine, m, granules, BED);
     }
-    settle(engine, MATERIAL_COUNT, 150);
+    settle(engine, MATERIAL_COUNT, long_form(150, 80));
     for (uint32_t m = 0; m < MATERIAL_COUNT; m++) {
         float top_m = 0;
         const struct sand_depth above = {1, 1, 1, 1, 2, 2, 8};
@@ -182,7 +182,7 @@ static void a_body_sinks_deeper_into_snow(void **state)
         pose = sand_pose(1.5f, 1.5f, top_m + 1.6f);
         assert_int_equal(sand_body_add(engine, m, &cube.shape, &pose, &body, &err), ERR_OK);
     }
-    sand_frames(engine, (1 << MATERIAL_COUNT) - 1, long_form(200, 120));
+    sand_frames(engine, (1 << MATERIAL_COUNT) - 1, long_form(200, 60));
     for (uint32_t m = 0; m < MATERIAL_COUNT; m++) {
         const struct sand_status status = sand_status(engine, m);
 

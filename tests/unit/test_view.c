@@ -406,7 +406,7 @@ static void sun_reaches_where_lit_says(void **state)
     (void)state;
     if (!draw)
         skip();
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < (int)long_form(3, 2); k++) {
         struct locale *locale = stage(TRIANGULATION_ANTI);
         struct shot shot;
 
