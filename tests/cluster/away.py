@@ -3,7 +3,8 @@
 Rounds differ in how it goes: ended by its operator, killed, or standing still (SIGSTOP: no connection
 is refused, no answer comes, as behind a network that drops packets). While it is away readers on both
 nodes ask without a pause; each answer must be 200, with the height of the last revision, and once the
-node has noticed with Kota-Staleness. A write must be refused with 503 and Retry-After, in bounded time.
+node has noticed with Kota-Staleness. A write must be refused with 503 and Retry-After, in bounded time,
+and does not keep the node busy until the engine is back.
 /readyz turns 503 when the staleness passes --max-staleness, /livez never does. After the return writes
 work and both nodes are equal.
 
@@ -82,6 +83,12 @@ def probe(node, path):
     return node.get(path).status
 
 
+def processor_s(node):
+    with open(f"/proc/{node.daemon.process.pid}/stat", encoding="ascii") as file:
+        user, system = file.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def one_round(server, nodes, ground, known, random, number):
     """(the last revision, reads, slowest refusal, seconds until equal, staleness told at most)"""
     kind, name = KINDS[number % len(KINDS)], f"round {number}"
@@ -96,7 +103,7 @@ def one_round(server, nodes, ground, known, random, number):
     askers = [Asker(node, ground, random.randrange(ground.cols), random.randrange(ground.rows))
               for node in nodes for _ in range(2)]
     go(server, kind)
-    gone = time.monotonic()
+    gone, busy = time.monotonic(), [processor_s(node) for node in nodes]
     for asker in askers:
         asker.start()
     waiting, slowest = [], 0.0
@@ -114,6 +121,9 @@ def one_round(server, nodes, ground, known, random, number):
         check(stale >= MAX_STALENESS_S, f"{name}: {node.name} says that it is {stale} s old")
         check(node.stats()["staleness_s"] >= MAX_STALENESS_S, f"{name}: staleness in /v1/stats")
     time.sleep(max(0.0, gone + SECONDS * SLOW ** 0.5 - time.monotonic()))
+    for node, before in zip(nodes, busy):
+        took, of = processor_s(node) - before, time.monotonic() - gone
+        check(took < of / 2, f"{name}: {node.name} was busy for {took} of {of:.1f} s without an engine")
     come_back(server, kind)
     back = time.monotonic()
     end_all(askers)
