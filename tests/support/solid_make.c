@@ -211,9 +211,11 @@ double solid_distance(const struct polygon_set *set, struct vec3 at)
 
     for (size_t i = 0; i < set->polygon_count; i++) {
         const uint32_t *t = set->corners + 3 * i;
+        const struct vec3 a = set->vertices[t[0]], b = set->vertices[t[1]], c = set->vertices[t[2]];
+        const double reach = fmax(vec3_length(vec3_sub(b, a)), vec3_length(vec3_sub(c, a)));
 
-        best = fmin(best, triangle_distance(set->vertices[t[0]], set->vertices[t[1]],
-                                            set->vertices[t[2]], at));
+        if (vec3_length(vec3_sub(at, a)) < best + reach)
+            best = fmin(best, triangle_distance(a, b, c, at));
     }
     return best;
 }

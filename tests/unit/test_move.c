@@ -539,13 +539,13 @@ static void many_moves(struct arena (*make)(struct random *random), unsigned cou
 static void fast_moves_in_a_dungeon(void **state)
 {
     (void)state;
-    many_moves(dungeon, long_form(60000, 3000));
+    many_moves(dungeon, long_form(60000, 2000));
 }
 
 static void fast_moves_over_spikes(void **state)
 {
     (void)state;
-    many_moves(spikes, long_form(60000, 3000));
+    many_moves(spikes, long_form(60000, 2000));
 }
 
 /* Ten thousand ticks at a running pace, with gravity, a new direction now and then. */
@@ -674,7 +674,7 @@ static void nobody_leaves_a_closed_room(void **state)
                  3);
     }
     struct ground ground = {.mesh = soup_mesh(&soup, &options, NULL)};
-    unsigned count = long_form(500000, 20000);
+    unsigned count = long_form(500000, 14000);
 
     for (unsigned i = 0; i < count; i++) {
         static struct move move;

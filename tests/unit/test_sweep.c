@@ -400,7 +400,7 @@ static unsigned by_hand(unsigned most, unsigned few)
 static void fields_as_by_brute_force(void **state)
 {
     (void)state;
-    check_scenes(field_scene, by_hand(200000, long_form(4800, 900)));
+    check_scenes(field_scene, by_hand(200000, long_form(4800, 600)));
 }
 
 static void meshes_as_by_brute_force(void **state)
