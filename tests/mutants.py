@@ -62,7 +62,7 @@ OUTSIDE = {
     "http": ["test_http.py", "test_http_corpus.py", "test_http_refused.py", "test_life.py"],
     "api": ["test_errors.py", "test_openapi.py", "test_height.py", "test_maps.py", "test_samples.py",
             "test_batches.py", "test_edits.py", "test_layers.py", "test_limits.py", "test_metrics.py", "test_events.py",
-            "test_start.py", "test_rights.py", "test_world_calls.py", "test_export.py"],
+            "test_start.py", "test_rights.py", "test_world_calls.py", "test_export.py", "test_compat.py"],
     "view": ["test_view.py"],
     "daemon": ["test_start.py", "test_life.py", "test_restarts.py", "test_confined.py"],
 }
@@ -316,6 +316,7 @@ class Programs:
                  if name.endswith(".py") and name[:5] == "test_" and
                  any(part.startswith(word) for part in name[5:-3].split("_") for word in words
                      if len(word) > 2)]
+        alike.sort(key=self.about)
         outside = [f"tests/api/{name}" for name in dict.fromkeys(alike + OUTSIDE[room])
                    if os.path.exists(os.path.join(ROOT, "tests/api", name))]
         outside.sort(key=lambda p: -self.kills[p, room])

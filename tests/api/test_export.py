@@ -137,6 +137,17 @@ def _():
     check(any(item["floor"] for item in one), "no contact at all")
 
 
+@test("the image of a mesh is made once where it is a small part of the cache")
+def _():
+    for flags, hits in ((), 1), (("--tile-cache", "1000"), 0):
+        with Daemon(*flags) as one:
+            put_locale(one, "mesh")
+            put_mesh(one, "mesh", [rectangle(0, 0, 4, 2, 1)] * 8, layer="walls")
+            first, second = (one.get("/v1/locales/mesh/layers/walls?format=qota").body for _ in range(2))
+            equal(second, first, "body")
+            equal(one.ok("GET", "/v1/stats")["tile_cache"]["hits"], hits, f"hits with {flags}")
+
+
 @test("obj of a mesh in a file with Y up and a scale is in metres with Z up")
 def _():
     put_locale(daemon, "turned")

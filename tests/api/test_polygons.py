@@ -310,11 +310,15 @@ def metric(name, where=None):
     raise AssertionError(name)
 
 
-def rebuilt(before):
+def waited(is_so, what):
     deadline = time.monotonic() + HANG_S
-    while metric("kota_mesh_rebuilds_total") == before and time.monotonic() < deadline:
+    while not is_so():
+        check(time.monotonic() < deadline, f"no {what}")
         time.sleep(0.02)
-    check(metric("kota_mesh_rebuilds_total") > before, "no tree was built anew")
+
+
+def rebuilt(before):
+    waited(lambda: metric("kota_mesh_rebuilds_total") > before, "tree was built anew")
 
 
 @test("rays from outside keep their bits when the tree is built anew")
@@ -431,6 +435,22 @@ def _():
     equal(len(files), len(set(files)), "files")
     with Daemon("--check", "--data", data, wait=False) as check_only:
         equal(check_only.process.wait(HANG_S), 0, "kotad --check")
+
+
+@test("files of a mesh that could not be written are written later")
+def _():
+    data = os.path.join(folder.name, "late")
+    meshes = os.path.join(data, "meshes")
+    own = Daemon("--data", data)
+    make("late", grid_rings(3, 3), where=own)
+    change("late", grid_rings(1, 1), where=own)
+    own.kill()
+    before = set(os.listdir(meshes))
+    with Daemon("--data", data) as own:  # a second after the start it writes what only the log has
+        os.rename(meshes, meshes + "-away")
+        waited(lambda: "layer mesh of late" in own.log_text(), "a warning")
+        os.rename(meshes + "-away", meshes)
+        waited(lambda: set(os.listdir(meshes)) != before, "new files")
 
 
 @test("answers keep their bits after kill -9, also where an edit lies farther out than the mesh was exact")

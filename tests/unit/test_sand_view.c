@@ -388,6 +388,29 @@ static void lost_spheres_do_not_hide_the_sky(void **state)
     assert_in_range(sum[1], sum[0] - PIXELS, sum[0] + PIXELS);
 }
 
+/* A granule's side towards the sun, in the west, is in light, the other one in its own shadow. */
+static void a_sphere_has_a_side_in_light(void **state)
+{
+    struct camera camera = {{30, 30, 4}, {30, 30, 0}, {0, 1, 0}, 20};
+    struct stage s;
+    double west[2], east[2];
+    uint8_t *rgb;
+
+    (void)state;
+    stage_make(&s, 0);
+    s.scene.sphere_count = 1;
+    s.spheres[0][0] = s.spheres[0][1] = 4; /* at (30, 30, 1) */
+    s.spheres[0][2] = 1;
+    s.spheres[0][3] = -1;
+    project(&camera, (struct vec3){29.85, 30, 1}, WIDTH, HEIGHT, west);
+    project(&camera, (struct vec3){30.17, 30, 1}, WIDTH, HEIGHT, east);
+    rgb = shoot(&s.scene, &camera);
+    assert_true(brightness(rgb, (int)west[0], (int)west[1]) >
+                2 * brightness(rgb, (int)east[0], (int)east[1]));
+    free(rgb);
+    stage_free(&s);
+}
+
 /* Beyond the field there is sky, which is blue. */
 static void there_is_sky_beyond_the_ground(void **state)
 {
@@ -483,6 +506,7 @@ int main(void)
         cmocka_unit_test(spheres_are_seen_in_the_hole),
         cmocka_unit_test(shells_and_lost_spheres_are_left_out),
         cmocka_unit_test(lost_spheres_do_not_hide_the_sky),
+        cmocka_unit_test(a_sphere_has_a_side_in_light),
         cmocka_unit_test(there_is_sky_beyond_the_ground),
         cmocka_unit_test(sizes_and_cameras_are_checked),
         cmocka_unit_test(a_png_holds_the_picture),
