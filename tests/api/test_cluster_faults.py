@@ -44,7 +44,7 @@ case("connections to the engine are cut at random bytes: each edit is made once"
 case("the engine is away: reads go on, writes are refused, then all is equal", part, "away",
      KOTA_CLUSTER_AWAY_ROUNDS=1, KOTA_CLUSTER_AWAY_SECONDS=3 if ALL else 1)
 case("a node comes back behind a trimmed log, by snapshot and tail", part, "behind",
-     KOTA_CLUSTER_BEHIND=600 if ALL else 240)
+     KOTA_CLUSTER_BEHIND=600 if ALL else 120)
 case("failover to a standby that did not have everything: both nodes agree with the log, and go on", part,
      "lost", KOTA_CLUSTER_LOST=1)
 
