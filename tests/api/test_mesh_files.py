@@ -551,7 +551,7 @@ def upload_of(path, body, port):
 def client_goes(linger):
     with Daemon() as some:
         some.ok("PUT", "/v1/locales/a", {}, status=201)
-        body, path = stars(100, 4095), "/v1/locales/a/layers/mesh"
+        body, path = stars(400, 4095), "/v1/locales/a/layers/mesh"
         with upload_of(path, body, some.port) as gone:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", *linger))
             until = time.monotonic() + HANG_S
