@@ -50,7 +50,7 @@ OUTSIDE = {
     "base": ["test_height.py", "test_start.py", "test_confined.py"],
     "terrain": ["test_oracle.py", "test_mesh_oracle.py", "test_mesh_soups.py", "test_lit.py",
                 "test_pick.py", "test_edits.py"],
-    "formats": ["test_tiles.py", "test_export.py", "test_mesh_files.py", "test_tiles3d.py",
+    "formats": ["test_tiles.py", "test_export.py", "test_mesh_files.py", "test_tiles3d.py", "test_terrain.py",
                 "test_tiff.py", "test_extremes.py"],
     "store": ["test_restarts.py", "test_edits_store.py", "test_durable.py", "test_store_faults.py"],
     "replica": ["test_postgres.py", "test_cluster.py"],
