@@ -135,11 +135,11 @@ def stars(count, corners):
 @test("a build whose client is gone ends, and is not listed any more")
 def _():
     put_locale(daemon, "left")
-    connection = start("/v1/locales/left/layers/mesh", body=stars(100, 4095))
+    connection = start("/v1/locales/left/layers/mesh", body=stars(400, 4095))
     deadline = time.monotonic() + HANG_S
     while not any(one["polygons"] for one in builds()) and time.monotonic() < deadline:
         time.sleep(0.001)
-    equal([one["polygons"] for one in builds()], [100], "polygons")
+    equal([one["polygons"] for one in builds()], [400], "polygons")
     connection.close()
     until_none()
     equal(daemon.ok("GET", "/v1/locales/left")["layers"], [], "layers")
