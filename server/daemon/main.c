@@ -572,11 +572,11 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
                                   * it reads */
     if (d->ops && d->config.ops_port_file[0] != '\0')
         unlink(d->config.ops_port_file);
+    if (d->api.routes)
+        api_stop(&d->api); /* its thread wakes the loops */
     if (d->server)
         http_server_free(d->server);
     watchdog_destroy(d->watchdog);
-    if (d->api.routes)
-        api_stop(&d->api);
     if (d->world)
         world_destroy(d->world);
     if (is_whole) {

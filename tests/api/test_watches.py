@@ -352,6 +352,16 @@ def _():
         reader.close()
 
 
+@test("a daemon that ends while watches are asked ends cleanly")
+def _():
+    points = [[1 + i % 50 * 0.1, 1 + i // 50 * 0.1] for i in range(2500)]
+    for delay in range(4):
+        with Daemon() as own:
+            small("busy", own, contact={"points": [[*point, 9] for point in points], "ids": list(range(2500))})
+            raise_ground("busy", own, (4, 4))
+            time.sleep(delay * 5e-4)  # its end meets the thread of watches at another place
+
+
 @test("limits: watches, items of all of them, and items of mode all")
 def _():
     with Daemon("--max-watches", "1", "--max-watch-items", "10") as own:
