@@ -573,8 +573,8 @@ static int daemon_finish(struct daemon *d, int first_signal, int status)
     if (d->ops && d->config.ops_port_file[0] != '\0')
         unlink(d->config.ops_port_file);
     if (d->api.routes)
-        api_stop(&d->api); /* its thread wakes the loops */
-    if (d->server)
+        api_stop(&d->api);     /* its thread wakes the loops */
+    if (d->server && is_whole) /* a thread that cannot be joined may wake its loops */
         http_server_free(d->server);
     watchdog_destroy(d->watchdog);
     if (d->world)

@@ -90,6 +90,15 @@ def near_all(got, want, what, rel=1e-9, floor=1.0):
         near(a, b, f"{what}[{i}]", rel, floor)
 
 
+def wait_for(what, is_so):
+    """The first answer of is_so() that is true."""
+    deadline = time.monotonic() + HANG_S
+    while not (answer := is_so()):
+        check(time.monotonic() < deadline, f"{what}: not within {HANG_S} s")
+        time.sleep(0.01)
+    return answer
+
+
 def run(finish=None, sentence="the daemon stops cleanly afterwards"):
     """Runs what was registered, prints TAP, and exits. finish() is called at the end, and counts.
 

@@ -3,22 +3,20 @@
 under the same revisions and with the same bits; what happens when the engine or a daemon goes away.
 """
 import array
-import json
 import os
 import re
 import shutil
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 from background import free_port
-from daemon import F32, JSON, KOTAD, PROBLEM, Daemon
+from daemon import F32, KOTAD, PROBLEM, Daemon
 from events import Stream
 from metrics import scrape
 from postgres import Server
-from tap import HANG_S, Failure, check, equal, run, test
+from tap import HANG_S, check, equal, run, test, wait_for
 
 SIDE = 300  # four tiles
 TETRAHEDRON = ("v 0 0 0\nv {0} 0 0\nv 0 {0} 0\nv 0 0 {0}\n"
@@ -81,13 +79,6 @@ class Node:
                 check(answer.status == 200, f"{target}: {answer}")
                 tags[column, row] = answer.headers["etag"], answer.body
         return tags
-
-
-def wait_for(what, true):
-    end = time.monotonic() + HANG_S
-    while not true():
-        check(time.monotonic() < end, f"{what}: not within {HANG_S} s")
-        time.sleep(0.02)
 
 
 def put_ground(node, name="land"):

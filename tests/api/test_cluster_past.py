@@ -17,7 +17,7 @@ from ground import CUT, check_is_good
 from mesh_oracle import obj, rectangle
 from nodes import Node, wait_until
 from postgres import Server
-from tap import ALL, HANG_S, check, equal, rng, run, test
+from tap import ALL, check, equal, rng, run, test, wait_for
 
 SIDE = 300  # four tiles
 engine = Server().__enter__()
@@ -39,11 +39,14 @@ def ask(on, method, path, body=None, by="ann", **named):
 
 
 def ok(on, method, path, body=None, status=200, **named):
-    allowed, deadline = status if isinstance(status, tuple) else (status,), time.monotonic() + HANG_S
-    answer = ask(on, method, path, body, **named)
-    while answer.status == 503 and "being taken from the shared log" in str(answer) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    allowed = status if isinstance(status, tuple) else (status,)
+
+    def is_ready():
+        """None while the node takes the locale from the log."""
         answer = ask(on, method, path, body, **named)
+        return None if answer.status == 503 and answer.json.get("code") == "not_ready" else answer
+
+    answer = wait_for(f"{on.name}: {method} {path}", is_ready)
     check(answer.status in allowed, f"{on.name}: {method} {path}: {answer}")
     return answer.json if answer.body else None
 

@@ -10,7 +10,7 @@ import time
 from daemon import F32, PROXY, SLOW, Daemon, check, equal, problem
 from events import Stream
 from fields import Terrain, put_layer, put_locale, put_terrain
-from tap import HANG_S, Skip, case, rng, run, test
+from tap import HANG_S, Skip, case, rng, run, test, wait_for
 
 daemon = Daemon()
 FIELD = Terrain(5, 4, [[c + 10 * r for c in range(5)] for r in range(4)])
@@ -44,13 +44,6 @@ def sequence():
         event = stream.event()
         equal(event.name, "resync", "event")
         return event.id
-
-
-def until(condition, what):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        check(time.monotonic() < deadline, f"not within {HANG_S} s: {what}")
-        time.sleep(0.005)
 
 
 class Second(Daemon):
@@ -277,7 +270,7 @@ def _():
     finally:
         for reader in readers:
             reader.close()
-    until(lambda: streams()["streams_open"] == 1, "all streams are gone")
+    wait_for("all streams are gone", lambda: streams()["streams_open"] == 1)
 
 
 def change_often(name, count):
@@ -340,18 +333,18 @@ def _():
         put(100)
         check(daemon.memory_kib() < before + 32 * 1024 * SLOW,
               f"{before} KiB became {daemon.memory_kib()} KiB")
-        until(lambda: daemon.ok("GET", "/v1/stats")["world"]["snapshots_retired"] == 0,
-              "no snapshot is kept")
+        wait_for("no snapshot is kept",
+                 lambda: daemon.ok("GET", "/v1/stats")["world"]["snapshots_retired"] == 0)
 
 
 @test("a peer that has gone is noticed at once")
 def _():
-    until(lambda: streams()["streams_open"] == 1, "only the silent one is open")
+    wait_for("only the silent one is open", lambda: streams()["streams_open"] == 1)
     before = streams()
     stream = Stream(daemon.port, at("shape"))
     equal(streams()["streams_open"], before["streams_open"] + 1, "open")
     stream.close()
-    until(lambda: streams()["streams_ended"]["left"] == before["streams_ended"]["left"] + 1, "left")
+    wait_for("left", lambda: streams()["streams_ended"]["left"] == before["streams_ended"]["left"] + 1)
 
 
 @test("more streams than --max-streams are 503, and /v1/limits tells how many")
@@ -414,7 +407,7 @@ def waits(method, tail, body):
     thread = threading.Thread(target=ask)
     begun = daemon.ok("GET", "/v1/stats")["http"]["connections_accepted"]
     thread.start()
-    until(lambda: daemon.ok("GET", "/v1/stats")["http"]["connections_accepted"] > begun, "asked")
+    wait_for("asked", lambda: daemon.ok("GET", "/v1/stats")["http"]["connections_accepted"] > begun)
     time.sleep(0.05)
     equal(answers, [], "answered too early")
     change(name)

@@ -6,7 +6,7 @@ import time
 
 from daemon import F32, SLOW, Daemon, check, equal, problem
 from events import Stream
-from tap import HANG_S, near, run, test
+from tap import near, run, test, wait_for
 
 SIDE = 81
 SPACING = 0.5
@@ -259,9 +259,8 @@ def _():
         if not (0 < c < place[2] - 1 and 0 < r < place[3] - 1) and others[i] == dented[i]:
             near(after[i], before[i], f"sample {i} beyond the patch", 1e-6)
     check(-1.7 < min(after) < -0.25, f"the crater: {min(after)}, at first {min(dented)}")
-    deadline = time.monotonic() + HANG_S
-    while not (ledger := daemon.ok("GET", patch)["mass_ledger"]) and time.monotonic() < deadline:
-        time.sleep(0.02)  # the fate is known before the patch's own report
+    # the fate is known before the patch's own report
+    ledger = wait_for("the ledger", lambda: daemon.ok("GET", patch)["mass_ledger"])
     near(volume(before, after) * SPACING ** 2, -ledger["lost_m3"], "volume", 0.01)
 
 

@@ -20,7 +20,7 @@ from folders import folder, fresh
 from images import asc
 from metrics import bodies_bytes
 from sand import box
-from tap import HANG_S, Skip, case, check, equal, fail, run, test
+from tap import HANG_S, Skip, case, check, equal, fail, run, test, wait_for
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -33,16 +33,9 @@ def write(path, text):
     return path
 
 
-def until(what, condition):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        check(time.monotonic() < deadline, f"{what} did not come")
-        time.sleep(0.01)
-
-
 def said(daemon, text, times=1):
-    until(f"{text!r} in the log, {times} times",
-          lambda: len(re.findall(text, daemon.log_text())) >= times)
+    wait_for(f"{text!r} in the log, {times} times",
+             lambda: len(re.findall(text, daemon.log_text())) >= times)
 
 
 def reload(daemon, times=1):
@@ -89,11 +82,11 @@ def _():
         problem(daemon.post("/v1/locales/land/height", points), 413, "3")
         write(path, "max-items = 4\nmax-body = 4096\nmax-locales = 1\nloops = 2\nlog-level = warn\n")
         daemon.process.send_signal(signal.SIGHUP)
-        until("the new limits", lambda: daemon.ok("GET", "/v1/limits")["items_max"] == 4)
+        wait_for("the new limits", lambda: daemon.ok("GET", "/v1/limits")["items_max"] == 4)
         equal(daemon.post("/v1/locales/land/height", points).status, 200, "four points")
         equal(daemon.ok("GET", "/v1/limits")["body_bytes_max"], 4096, "max-body")
         problem(daemon.put("/v1/models/box", "x" * 5000, media="model/obj"), 413, "4096")
-        until("max-locales", lambda: daemon.put("/v1/locales/two", {}).status == 413)
+        wait_for("max-locales", lambda: daemon.put("/v1/locales/two", {}).status == 413)
         said(daemon, "loops has changed, which needs a restart")
         log = daemon.log_text()
         daemon.get("/v1/nothing")  # logged at info
@@ -330,7 +323,7 @@ def patch_daemon(*flags):
                               "bodies": [fall]})
         equal(answer.status, 201, f"patch: {answer}")
         where = answer.headers["location"]
-        until("an active patch", lambda: daemon.ok("GET", where)["state"] in (
+        wait_for("an active patch", lambda: daemon.ok("GET", where)["state"] in (
             "settling", "active", "resting", "paused"))
     except BaseException:
         daemon.kill()
@@ -385,7 +378,7 @@ def begin_upload(daemon, s):
     """Sends the head and three bytes of a body; they have come when this returns."""
     s.sendall(b"PUT /v1/models/a HTTP/1.1\r\nHost: x\r\nContent-Type: model/obj\r\n"
               b"Content-Length: %d\r\n\r\nv 1" % UPLOAD_BYTES)
-    until("the body", lambda: bodies_bytes(daemon) > 0)
+    wait_for("the body", lambda: bodies_bytes(daemon) > 0)
 
 
 def second_signal(first, second, ends):
@@ -459,8 +452,8 @@ class Manager:
                     return self.heard
 
     def hear(self, start):
-        until(f"{start} among {self.heard}",
-              lambda: any(m.startswith(start) for m in self.listen(0.02)))
+        wait_for(f"{start} among {self.heard}",
+                 lambda: any(m.startswith(start) for m in self.listen(0.02)))
 
     def environment(self, **more):
         return {"NOTIFY_SOCKET": self.path, **more}
@@ -501,7 +494,7 @@ def _():
         manager.hear("RELOADING=1\nMONOTONIC_USEC=")
         stamp = int([m for m in manager.heard if m.startswith("RELOADING")][0].split("=")[-1])
         check(0 <= time.monotonic() * 1e6 - stamp < 60e6 * SLOW, f"MONOTONIC_USEC {stamp}")
-        until("a second READY=1", lambda: manager.listen(0.02).count("READY=1") == 2)
+        wait_for("a second READY=1", lambda: manager.listen(0.02).count("READY=1") == 2)
         daemon.process.send_signal(signal.SIGTERM)
         manager.hear("STOPPING=1")
         equal(daemon.process.wait(HANG_S), 0, "exit status")
@@ -570,7 +563,7 @@ def hanging(name, says):
         def is_silent():  # a busy machine may have said so before, too
             manager.heard.clear()
             return "WATCHDOG=1" not in manager.listen(3.0 * SLOW)
-        until("no signs of life", is_silent)
+        wait_for("no signs of life", is_silent)
         ends = len(re.findall("all threads run again", daemon.log_text()))
         equal(libc.ptrace(detach, task, None, None), 0, "PTRACE_DETACH")
         said(daemon, "all threads run again", ends + 1)
@@ -633,7 +626,7 @@ def _():
             for s in kept:
                 s.sendall(request)
                 receive(s, lambda got: got.endswith(b"}"))
-            until("all are connections of the daemon", lambda: daemon.ok("GET", "/v1/stats")["http"][
+            wait_for("all are connections of the daemon", lambda: daemon.ok("GET", "/v1/stats")["http"][
                 "connections_open"] == 41)
             daemon.process.send_signal(signal.SIGSTOP)
             queued = [connect() for _ in range(20)]
@@ -666,14 +659,14 @@ def _():
         base = f"/proc/{process.pid}/fd"
         return [link(f"{base}/{fd}") for fd in os.listdir(base)].count(name)
     try:
-        until("the port file", lambda: os.path.exists(port_file))
+        wait_for("the port file", lambda: os.path.exists(port_file))
         held = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
         held.sendall(b"PUT /v1/locales/x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{")
-        until("its head is taken", lambda: json.loads(ask(port, "/v1/stats").body)["http"][
+        wait_for("its head is taken", lambda: json.loads(ask(port, "/v1/stats").body)["http"][
             "connections_open"] == 2)
         before = copies()
         process.send_signal(signal.SIGTERM)
-        until("the end of its listening", lambda: copies() < before)
+        wait_for("the end of its listening", lambda: copies() < before)
         late = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
         late.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         held.sendall(b"}")
@@ -699,7 +692,7 @@ def _():
         process, port_file, log = start_with_sockets([given, ops], "main:ops", "--loops", "2",
                                                      "--listen", "127.0.0.1:1")
         try:
-            until("the port file", lambda: os.path.exists(port_file))
+            wait_for("the port file", lambda: os.path.exists(port_file))
             equal(int(open(port_file).read()), port, "port")
             check(f"listen 127.0.0.1:1 is not used: the socket that was handed over is at 127.0.0.1:{port}"
                   in open(log).read(), "the log does not say that listen is not used")
@@ -753,7 +746,7 @@ def _():
                                preexec_fn=lambda: os._exit(77) if libc.prctl(set_mdwe, 1, 0, 0, 0)
                                else None)
     try:
-        until("the port file", lambda: os.path.exists(port_file) or process.poll() is not None)
+        wait_for("the port file", lambda: os.path.exists(port_file) or process.poll() is not None)
         if process.poll() == 77:
             raise Skip("this kernel has no PR_SET_MDWE")
         stats = ask(int(open(port_file).read()), "/v1/stats").json["patches"]["device"]
@@ -838,10 +831,10 @@ def _():
                     wait=False, env=manager.environment())
     try:
         ops_file = os.path.join(daemon.folder, "ops")
-        until("the ops port", lambda: os.path.exists(ops_file))
+        wait_for("the ops port", lambda: os.path.exists(ops_file))
         port = int(open(ops_file).read())
         seen = ""
-        until("a share", lambda: "3 of 4 locales (75 %)" in seen_now(port, daemon))
+        wait_for("a share", lambda: "3 of 4 locales (75 %)" in seen_now(port, daemon))
         check(not os.path.exists(daemon.port_file), "a port file before all is loaded")
         check("READY=1" not in manager.listen(), f"ready before all is loaded {seen}")
         daemon.process.send_signal(signal.SIGTERM)
@@ -951,7 +944,7 @@ def without_standard_files():
     process = subprocess.Popen([*closed, KOTAD, "--listen", "127.0.0.1:0", "--port-file", port_file, "--access-log"],
                                env=clean_environment())
     try:
-        until("a port", lambda: os.path.exists(port_file))
+        wait_for("a port", lambda: os.path.exists(port_file))
         port = int(open(port_file).read())
         for _ in range(20):
             equal(ask_once(port, "/v1/locales").status, 200, "an answer")

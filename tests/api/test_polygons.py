@@ -4,13 +4,12 @@ import math
 import os
 import tempfile
 import threading
-import time
 
 from daemon import JSON, Daemon, check, equal, problem
 from events import Stream
 from mesh_oracle import (NOT_SHARED, MeshLayer, Polygon, World, grid_rings, judge_contact, judge_ray,
                          obj, put_mesh, random_soup, rectangle, soup_place)
-from tap import HANG_S, rng, run, test
+from tap import HANG_S, rng, run, test, wait_for
 
 daemon = Daemon("--max-polygons", "2000")
 folder = tempfile.TemporaryDirectory(prefix="kota-test-")
@@ -310,15 +309,8 @@ def metric(name, where=None):
     raise AssertionError(name)
 
 
-def waited(is_so, what):
-    deadline = time.monotonic() + HANG_S
-    while not is_so():
-        check(time.monotonic() < deadline, f"no {what}")
-        time.sleep(0.02)
-
-
 def rebuilt(before):
-    waited(lambda: metric("kota_mesh_rebuilds_total") > before, "tree was built anew")
+    wait_for("another tree", lambda: metric("kota_mesh_rebuilds_total") > before)
 
 
 @test("rays from outside keep their bits when the tree is built anew")
@@ -448,9 +440,9 @@ def _():
     before = set(os.listdir(meshes))
     with Daemon("--data", data) as own:  # a second after the start it writes what only the log has
         os.rename(meshes, meshes + "-away")
-        waited(lambda: "layer mesh of late" in own.log_text(), "a warning")
+        wait_for("a warning", lambda: "layer mesh of late" in own.log_text())
         os.rename(meshes + "-away", meshes)
-        waited(lambda: set(os.listdir(meshes)) != before, "new files")
+        wait_for("new files", lambda: set(os.listdir(meshes)) != before)
 
 
 @test("answers keep their bits after kill -9, also where an edit lies farther out than the mesh was exact")

@@ -17,7 +17,7 @@ from fields import put_terrain
 from images import read_png
 from sand import (ENDED, QUICK, CPU, RESTING, body, box, changed, check_ledger, check_patch,
                   drop, heights, land, make, remove_body, revision, second, start, until, wanted)
-from tap import HANG_S, Skip, case, check, equal, rest, run, test
+from tap import HANG_S, Skip, case, check, equal, rest, run, test, wait_for
 
 # ---- no device -----------------------------------------------------
 
@@ -147,13 +147,6 @@ def threads(daemon):
         with contextlib.suppress(ProcessLookupError):
             names.append((name.strip(), os.getpriority(os.PRIO_PROCESS, task)))
     return names
-
-
-def wait_for(what, is_so):
-    deadline = time.monotonic() + HANG_S
-    while not is_so():
-        check(time.monotonic() < deadline, what)
-        time.sleep(0.01)
 
 
 def resident_mb(daemon):

@@ -19,7 +19,7 @@ from faults import ON_FILE, WRITE, Fault, Orders
 from ground import Edit, check_is_good, floats, hills, put_ground, read_ground, stored
 from mesh_oracle import obj, rectangle
 from postgres import Server
-from tap import HANG_S, Skip, case, check, equal, rng, run, test
+from tap import Skip, case, check, equal, rng, run, test, wait_for
 
 LIBRARY = os.path.join(BIN_DIR, "faults", "inject.so")
 OBJ = "model/obj"
@@ -180,13 +180,6 @@ def formats():
 
 
 # ---- the shared log -----------------------------------------------------------------------------
-
-
-def wait_for(what, true):
-    end = time.monotonic() + HANG_S
-    while not true():
-        check(time.monotonic() < end, f"{what}: not within {HANG_S} s")
-        time.sleep(0.05)
 
 
 def shared_log_fails(how, words, mend):

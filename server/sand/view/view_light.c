@@ -151,7 +151,7 @@ static void open_fill(const struct view *view, struct openness *open)
     }
     for (size_t i = 0; i < cells; i++)
         if (isinf(open->height_m[i]))
-            open->height_m[i] = isfinite(low) ? (float)low : -INFINITY; /* none is seen */
+            open->height_m[i] = isfinite(low) ? (float)low : -INFINITY; /* no granule */
     for (int i = 0; i < 4; i++) {
         smooth_lines(open->height_m, open->cols, 1, open->rows, open->cols);
         smooth_lines(open->height_m, open->rows, open->cols, open->cols, 1);

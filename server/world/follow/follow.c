@@ -822,14 +822,14 @@ enum err_code follow_start(struct world *world, struct err *err)
 void follow_wait(struct world *world, int ms)
 {
     struct follow *follow = world->follow;
-    /* no news can be read while the log is away; the link has some once it is there again */
-    const bool has_news = follow->has_news && !cluster_is_away(follow->log);
+    /* nothing can be read while the log is away; the link has news when it is back */
+    const bool can_read = follow->has_news && !cluster_is_away(follow->log);
     bool is_busy;
 
     pthread_mutex_lock(&world->mutex);
     is_busy = writer_has_work(world);
     pthread_mutex_unlock(&world->mutex);
-    if (cluster_wait(follow->log, is_busy || has_news ? 0 : ms))
+    if (cluster_wait(follow->log, is_busy || can_read ? 0 : ms))
         follow->has_news = follow->is_started;
 }
 
