@@ -13,7 +13,7 @@
 # Two things are named differently from release to release and are looked up rather than assumed:
 # llhttp (libllhttp-dev where there is one, else node-llhttp, which carries its C sources) and the
 # run-time libraries (libuv1 became libuv1t64, and so on). "a|b" means: either will do. A browser,
-# node and npm in PATH are taken as they are, wherever they came from.
+# node, npm and kubectl in PATH are taken as they are, wherever they came from.
 
 set -u
 
@@ -101,7 +101,11 @@ resolve() # resolve WANTED
         fi
         ;;
     kubernetes-client | docker-compose-v2) # the one is Debian's alone, the other Ubuntu's
-        if is_known "$1"; then echo "$1"; else echo none; fi
+        if [ "$1" = kubernetes-client ] && is_command kubectl || ! is_known "$1"; then
+            echo none
+        else
+            echo "$1"
+        fi
         ;;
     nodejs) if is_command node; then echo none; else echo nodejs; fi ;;
     npm) if is_command npm; then echo none; else echo npm; fi ;;
